@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/onceward/onceward/internal/fault"
+)
+
+// Sentinels of this package, for errors.Is.
+var (
+	ErrNotFound = fault.Sentinel(fault.NotFound)     // no such key in the project
+	ErrChanged  = fault.Sentinel(fault.ClaimChanged) // the claim moved since the fence the caller saw
+	ErrConflict = fault.Sentinel(fault.Conflict)     // the claim's state does not allow it
+)
+
+// Call is a request for a key, made if it is not there.
+type Call struct {
+	Project int64
+	Scope   string
+	Key     string
+	Grant
+	Policy   Policy        // of a key made by this call; an existing key keeps its own
+	MaxTries int           // the same
+	Window   time.Duration // the same; 0 is for ever
+	OriginAt time.Time     // zero: now
+
+	MessageID int64 // the message that carries the key, and the lease under which it is held; 0 if none
+	Lease     int
+}
+
+// Answer is what became of a Call.
+type Answer struct {
+	Ruling
+	Claim Claim // as it is now
+}
+
+// Word is what a holder says of its grant.
+type Word struct {
+	Project int64
+	Scope   string
+	Key     string
+	Fence   int64
+
+	Kind    Kind
+	RetryIn time.Duration
+	Error   string
+	Result  []byte
+}
+
+// Beat is a holder's Begin, or its heartbeat.
+type Beat struct {
+	Project int64
+	Scope   string
+	Key     string
+	Fence   int64
+	Lease   time.Duration
+}
+
+// Resolution is a person's act on a claim.
+type Resolution struct {
+	Project int64
+	Scope   string
+	Key     string
+	As      State // Done, Retry or Failed
+	Fence   int64 // the fence the person saw; 0 is not compared
+	Who     string
+	Note    string
+}
+
+// Note is one line of a claim's history: grants, outcomes, a person's acts, and the words of workers fenced out.
+type Note struct {
+	At     time.Time
+	What   string // granted, begun, done, definite, …, fenced, resolved, reopened, closed
+	Fence  int64
+	Who    string
+	Detail string
+}
+
+// Store keeps claims. Each method is one transaction; the batched ones answer one result for each item, in order. Of
+// equal keys in one batch one is granted, the others are Busy or Mismatch. The time is the database's.
+type Store interface {
+	// Claim asks for keys, making those that are not there.
+	Claim(ctx context.Context, calls ...Call) ([]Answer, error)
+	// Begin makes the line before the effect durable, or extends the holder's lease.
+	Begin(ctx context.Context, beats ...Beat) ([]Applied, error)
+	// SettleClaims applies outcomes. A fenced-out worker's word changes nothing and is recorded.
+	SettleClaims(ctx context.Context, words ...Word) ([]Applied, error)
+	// ReapClaims moves at most limit claims whose holders are gone, or whose wait can lead nowhere. It acts only on
+	// what it saw, and answers how many it moved.
+	ReapClaims(ctx context.Context, limit int) (int, error)
+	// ResolveClaim applies a person's act and records it: ErrNotFound, ErrChanged, ErrConflict.
+	ResolveClaim(ctx context.Context, r Resolution) (Claim, error)
+	// ReopenClaim is a redrive of one key by itself: ErrNotFound, ErrConflict.
+	ReopenClaim(ctx context.Context, project int64, scope, key, who string) (Claim, error)
+	// FindClaim gives a claim with its newest 50 notes, oldest first: ErrNotFound.
+	FindClaim(ctx context.Context, project int64, scope, key string) (Claim, []Note, error)
+	// ForgetClaims deletes at most limit claims that were done or failed more than Memory ago.
+	ForgetClaims(ctx context.Context, limit int) (int, error)
+}
