@@ -1,0 +1,201 @@
+package webhook
+
+import (
+	"encoding/json/jsontext"
+	"math"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
+)
+
+const (
+	maxURL         = 2048
+	maxName        = 128 // of a tenant, of an event type
+	maxEventID     = 255
+	maxSubject     = 255
+	maxDescription = 1024
+	maxEventTypes  = 100
+	maxHeaders     = 20
+	maxHeaderBytes = 8 << 10
+	maxRungs       = 20
+	maxRung        = 7 * 24 * time.Hour
+	minTimeout     = time.Second
+	maxTimeout     = 30 * time.Second
+	maxWindow      = 3650 * 24 * time.Hour
+	maxInFlight    = 1000
+	maxRate        = 100_000
+	maxEndpoints   = 1000 // that one event may name
+)
+
+func (s EndpointSpec) check(e *Endpoint, r Rules) error {
+	switch {
+	case s.Secret != nil:
+		return fault.Invalid("/secret", "the secret of an endpoint is not changed with its other fields").
+			WithHint("POST …/rotate_secret: the former secret then stays valid for a while")
+	case s.Tenant != nil && *s.Tenant != e.Tenant:
+		return fault.Invalid("/tenant", "the tenant of an endpoint never changes: it is %q", e.Tenant).
+			WithHint("make another endpoint")
+	case s.Description != nil && len(*s.Description) > maxDescription:
+		return fault.Invalid("/description", "description has %d bytes; at most %d", len(*s.Description), maxDescription)
+	case s.Timeout != nil && (*s.Timeout < minTimeout || *s.Timeout > maxTimeout):
+		return fault.Invalid("/timeout_seconds", "timeout_seconds is 1 to 30; this is %v", s.Timeout.Seconds())
+	case s.Policy != nil && *s.Policy != ledger.Idempotent && *s.Policy != ledger.Once:
+		return fault.Invalid("/policy", "policy is %q or %q; this is %q", ledger.Idempotent, ledger.Once, *s.Policy)
+	case s.Window != nil && s.WindowForever:
+		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is a number or null, not both")
+	case s.Window != nil && (*s.Window < time.Second || *s.Window > maxWindow):
+		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is 1 to %d, or null (for ever); this is %v", int(maxWindow.Seconds()), s.Window.Seconds())
+	case s.MaxInFlight != nil && (*s.MaxInFlight < 1 || *s.MaxInFlight > maxInFlight):
+		return fault.Invalid("/max_in_flight", "max_in_flight is 1 to %d; this is %d", maxInFlight, *s.MaxInFlight)
+	case s.Rate != nil && s.RateNone:
+		return fault.Invalid("/rate_per_second", "rate_per_second is a number or null, not both")
+	case s.Rate != nil && !(*s.Rate > 0 && *s.Rate <= maxRate):
+		return fault.Invalid("/rate_per_second", "rate_per_second is above 0 and at most %d, or null (no limit); this is %v", maxRate, *s.Rate)
+	}
+	if s.URL != nil {
+		if err := checkURL(*s.URL, r); err != nil {
+			return err
+		}
+	}
+	if s.EventTypes != nil {
+		if err := checkEventTypes(*s.EventTypes); err != nil {
+			return err
+		}
+	}
+	if s.Headers != nil {
+		if err := checkHeaders(*s.Headers); err != nil {
+			return err
+		}
+	}
+	if s.Ladder != nil {
+		return checkLadder(*s.Ladder)
+	}
+	return nil
+}
+
+func checkURL(s string, r Rules) error {
+	bad := func(why string, args ...any) error { return fault.Invalid("/url", "url "+why, args...) }
+	if len(s) > maxURL {
+		return bad("has %d bytes; at most %d", len(s), maxURL)
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Hostname() == "" || u.Opaque != "" || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return bad("%q is not an absolute URL in ASCII, like https://example.com/hooks", s)
+	}
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		return bad("begins with %q; it must begin with https://", u.Scheme)
+	case u.Scheme == "http" && !r.AllowPrivate:
+		return fault.Invalid("/url", "url begins with http://; it must begin with https://").WithHint("a server that runs with --allow-private-networks also takes http://")
+	case u.User != nil:
+		return fault.Invalid("/url", "url holds a user or a password").WithHint("give them as a header: Authorization")
+	case u.Fragment != "" || strings.HasSuffix(s, "#"):
+		return bad("has a fragment (#…), which is never sent")
+	}
+	if p := u.Port(); p != "" || strings.HasSuffix(u.Host, ":") {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > math.MaxUint16 {
+			return bad("has the port %q; a port is 1 to 65535", p)
+		}
+	}
+	if r.AllowPrivate {
+		return nil
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ssrf.New().SafeAddr(ip) != nil {
+		return fault.Invalid("/url", "url leads to %s, which is not a public address", u.Hostname()).
+			WithHint("private addresses are taken by a server that runs with --allow-private-networks")
+	}
+	return nil
+}
+
+func checkEventTypes(types []string) error {
+	if n := len(types); n < 1 || n > maxEventTypes {
+		return fault.Invalid("/event_types", "event_types has %d names; 1 to %d", n, maxEventTypes)
+	}
+	for i, t := range types {
+		name := t
+		if p, ok := strings.CutSuffix(t, ".*"); ok {
+			name = p
+		}
+		if t != "*" && !isName(name) {
+			return fault.Invalid("/event_types/"+strconv.Itoa(i), "an event type is \"*\", or 1 to %d of A-Za-z0-9._-, or such and \".*\"; this is %q", maxName, t)
+		}
+	}
+	return nil
+}
+
+func checkLadder(rungs []time.Duration) error {
+	if len(rungs) > maxRungs {
+		return fault.Invalid("/retry_ladder", "retry_ladder has %d rungs; at most %d", len(rungs), maxRungs)
+	}
+	for i, d := range rungs {
+		if d < time.Second || d > maxRung {
+			return fault.Invalid("/retry_ladder/"+strconv.Itoa(i), "a rung is 1 to %d seconds; this is %v", int(maxRung.Seconds()), d.Seconds())
+		}
+	}
+	return nil
+}
+
+func checkTenant(t string) error {
+	if t != "" && !isName(t) {
+		return fault.Invalid("/tenant", "a tenant is 1 to %d of A-Za-z0-9._-; this is %q", maxName, t)
+	}
+	return nil
+}
+
+func isName(s string) bool { return len(s) >= 1 && len(s) <= maxName && only(s, nameChars) }
+
+const idChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+const nameChars = idChars + "."
+
+func only(s, chars string) bool {
+	for i := range len(s) {
+		if strings.IndexByte(chars, s[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Check reports what is wrong with an event as the contract writes it, with the JSON pointer of the field.
+func (n *NewEvent) Check() error {
+	switch {
+	case len(n.EventID) < 1 || len(n.EventID) > maxEventID || !only(n.EventID, idChars):
+		return fault.Invalid("/event_id", "an event_id is 1 to %d of A-Za-z0-9_-; this is %q", maxEventID, clip(n.EventID))
+	case n.Type == "":
+		return fault.Invalid("/event_type", "event_type is required, like ticket.resolved")
+	case !isName(n.Type):
+		return fault.Invalid("/event_type", "an event_type is 1 to %d of A-Za-z0-9._-; this is %q", maxName, clip(n.Type))
+	case len(n.Subject) > maxSubject || !utf8.ValidString(n.Subject) || strings.ContainsFunc(n.Subject, unicode.IsControl):
+		return fault.Invalid("/subject", "a subject is at most %d bytes of UTF-8 without control characters", maxSubject)
+	case len(n.Endpoints) > maxEndpoints:
+		return fault.Invalid("/endpoint_ids", "endpoint_ids has %d ids; at most %d", len(n.Endpoints), maxEndpoints)
+	case len(n.Payload) == 0:
+		return fault.Invalid("/payload", "payload is required: any JSON")
+	case len(n.Payload) > MaxPayload:
+		e := fault.New(fault.PayloadTooLarge, "payload has %d bytes; at most %d", len(n.Payload), MaxPayload)
+		e.Field = "/payload"
+		return e
+	case !jsontext.Value(n.Payload).IsValid():
+		return fault.Invalid("/payload", "payload is not JSON in UTF-8 with each name once")
+	}
+	return checkTenant(n.Tenant)
+}
+
+// clip shortens a client's text for a message.
+func clip(s string) string {
+	if len(s) > maxName {
+		return s[:maxName] + "…"
+	}
+	return s
+}
