@@ -1,0 +1,67 @@
+# The commands of Onceward. `make` alone lists them.
+export GOTOOLCHAIN = go1.27.3
+
+GOFUMPT     = go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# What `make run` and `make verify` use; both are plain variables: `make run LISTEN=127.0.0.1:7000`.
+LISTEN ?= 127.0.0.1:6623
+STORE  ?= sqlite:onceward.db
+TIMES  ?= 20
+
+.PHONY: help build run test test-long test-race test-driver verify bench fmt fmt-check vet lint tools clean
+
+help:
+	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
+	@echo 'make test       everything, on SQLite and on a real PostgreSQL, with the race detector'
+	@echo 'make test-long  the same at the sizes that docs/hazards.md prints'
+	@echo 'make verify     kill the server at each point where it can die, and count (TIMES=, STORE=)'
+	@echo 'make bench      the benchmarks'
+	@echo 'make fmt        format'
+	@echo 'make lint       format check, vet, staticcheck'
+
+build:
+	@mkdir -p bin
+	go build -trimpath -o bin/onceward ./cmd/onceward
+
+run: build
+	@bin/onceward serve --listen $(LISTEN) --store $(STORE) --allow-private-networks --walkthrough
+
+test: tools test-driver test-race
+
+# The store suites once without the race detector and its tag: with it the tests open SQLite through another driver than
+# the product does.
+test-driver:
+	go test -count=1 ./store/...
+
+test-race:
+	go test -race -timeout 20m ./...
+
+test-long: tools
+	ONCEWARD_TEST_LONG=1 go test -race -timeout 120m ./...
+
+# What the tests need from the machine, or the sentence that says what to install.
+tools:
+	@.ci/tools
+
+verify: build
+	@bin/onceward verify --times $(TIMES) $(if $(filter command line environment,$(origin STORE)),--store $(STORE),)
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+fmt:
+	$(GOFUMPT) -w $$(git ls-files -co --exclude-standard '*.go')
+
+fmt-check:
+	@out=$$($$(go env GOROOT)/bin/gofmt -l $$(git ls-files '*.go')) && out="$$out$$($(GOFUMPT) -l $$(git ls-files '*.go'))" && \
+	  if [ -n "$$out" ]; then echo "not formatted (make fmt mends it):"; echo "$$out"; exit 1; fi
+
+vet:
+	go vet ./...
+
+lint: fmt-check vet
+	$(STATICCHECK) ./...
+
+clean:
+	rm -rf bin
