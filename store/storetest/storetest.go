@@ -55,6 +55,7 @@ func Run(t *testing.T, b Backend) {
 		{"audit", auditTests},
 		{"publish", publishTests},
 		{"receive", receiveTests},
+		{"settle", settleTests},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
