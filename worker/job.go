@@ -1,0 +1,82 @@
+package worker
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/onceward/onceward/ledger"
+)
+
+// job takes a job from its receive to its settling. at is when the receive was asked for, which is no later than when
+// its lease began.
+func (l *Loop[J, O]) job(j J, at time.Time) {
+	defer func() { l.free <- struct{}{} }()
+	terms := l.Effect.Terms(j)
+	h := l.hold(j, terms.Lease, at)
+	defer h.release()
+	if l.soft.Err() != nil || !time.Now().Before(h.ends()) {
+		l.settle(h, l.Effect.GiveBack(j))
+		return
+	}
+	if terms.Begin {
+		a, err := h.begin()
+		if err != nil {
+			// Begun or not: there was no effect, and there will be none of this grant.
+			l.settle(h, l.Effect.GiveBack(j))
+			return
+		}
+		if !a.Applied {
+			return // somebody else has it
+		}
+		if l.soft.Err() != nil {
+			l.settle(h, l.Effect.GiveBack(j))
+			return
+		}
+	}
+	l.settle(h, l.do(h.ctx, j))
+}
+
+// do makes the effect, and an outcome even if it panics or ends its goroutine.
+func (l *Loop[J, O]) do(ctx context.Context, j J) (o O) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		o = l.Effect.Panicked(j, recover(), debug.Stack())
+	}()
+	o = l.Effect.Do(ctx, j)
+	returned = true
+	return o
+}
+
+// settle keeps an outcome, as often as it takes. A store that is away is waited for beyond the lease: as long as nobody
+// else was granted the job, a late word still counts, and a receiver is spared a second effect.
+func (l *Loop[J, O]) settle(h *hold[J, O], o O) {
+	var pause backoff
+	late := false
+	defer func() {
+		if late {
+			l.late.Add(-1)
+		}
+	}()
+	for {
+		a, err := one(l.settles.Do(l.words, o))
+		if err == nil {
+			l.Settled(o, a, nil)
+			return
+		}
+		gone := isAway(err)
+		if gone && !late {
+			late = true
+			l.late.Add(1)
+		}
+		if !gone && !time.Now().Before(h.ends()) || !sleep(l.words, pause.next(err)) {
+			l.lost.Add(1)
+			l.Logger.Error("an outcome could not be settled; the job is taken up again when its lease ends", "error", err)
+			l.Settled(o, ledger.Applied{}, err)
+			return
+		}
+	}
+}
