@@ -1,0 +1,53 @@
+package sqlite
+
+import (
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+)
+
+// applyChange stores what a rule of queue.Row made of the row that was: the row itself, its group's slot and turn, and
+// the closing of its key if it was dead-lettered with an open one.
+func (t *tx) applyChange(was, m *queue.Row, c queue.Change) error {
+	var err error
+	if c.Delete {
+		err = t.deleteMessage(m.ID)
+	} else {
+		err = t.saveMessage(was, m)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.addSlots(was.GroupID, c.Slot); err != nil {
+		return err
+	}
+	if c.Slot < 0 {
+		t.wake(was.QueueID, t.now) // a slot is free: what waited for it can go
+	}
+	if !c.Wake.IsZero() {
+		if err := t.wakeGroup(m.GroupID, m.QueueID, c.Wake); err != nil {
+			return err
+		}
+	}
+	if c.Dead {
+		t.wake(m.QueueID, t.now)
+	}
+	if c.CloseKey {
+		return t.closeKey(m.ClaimID, m.LastError)
+	}
+	return nil
+}
+
+// closeKey ends an open claim whose message is dead-lettered or expires, and notes it.
+func (t *tx) closeKey(id int64, why string) error {
+	if id == 0 {
+		return nil
+	}
+	c, ok, err := t.claimByID(id)
+	if err != nil || !ok || !c.Close(t.now, why) {
+		return err
+	}
+	if err := t.saveClaim(&c); err != nil {
+		return err
+	}
+	return t.note(c.ID, ledger.Note{What: "closed", Fence: c.Fence, Detail: string(c.State) + ": " + why})
+}

@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/internal/fault"
+)
+
+// retryAfter is when to try again after the store could not be written to.
+const retryAfter = time.Second
+
+// job is one closure for the lane of writes.
+type job struct {
+	op   string
+	size int // of what it will store, in bytes
+	run  func(*tx) error
+}
+
+// write runs f in a transaction and answers once that is committed. The closures of concurrent calls share a commit;
+// each stands alone in it: one that fails or panics is undone and the others go on. f runs at most once, on the one
+// goroutine that writes, so it must not wait for anything. What f gives out is true only if write answers nil.
+// Within a transaction that ctx carries f is part of that.
+func (db *DB) write(ctx context.Context, op string, size int, f func(*tx) error) error {
+	if t, err := db.joined(ctx); err != nil || t != nil {
+		if err != nil {
+			return err
+		}
+		return db.explain(op, t.nest(f))
+	}
+	out, err := db.lane.Do(ctx, &job{op, size + 256, f})
+	if err == nil {
+		err = out[0].Err
+	}
+	return db.explain(op, err)
+}
+
+// explain gives an error its code: what is SQLite's and may pass is fault.Unavailable.
+func (db *DB) explain(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err
+	}
+	var why string
+	switch codeOf(err) {
+	case codeFull:
+		why = "the disk is full"
+	case codeIO, codeCantOpen, codeReadOnly:
+		why = "its file cannot be read or written"
+	case codeBusy, codeLocked, codeNoMemory:
+		why = "it is busy"
+	}
+	switch {
+	case errors.Is(err, batch.ErrClosed):
+		why = "it is closing"
+	case errors.Is(err, batch.ErrFull):
+		why = "too much waits to be written"
+	}
+	if why == "" {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	e := fault.New(fault.Unavailable, "the store cannot serve this now: %s", why).Wrap(fmt.Errorf("%s: %w", op, err))
+	e.RetryAfter = retryAfter
+	return e
+}
+
+// SQLite's result codes that matter here.
+const (
+	codeBusy     = 5
+	codeLocked   = 6
+	codeNoMemory = 7
+	codeReadOnly = 8
+	codeIO       = 10
+	codeFull     = 13
+	codeCantOpen = 14
+)
+
+// undoes reports whether SQLite may have rolled the whole transaction back by itself after err.
+func undoes(err error) bool {
+	switch codeOf(err) {
+	case codeBusy, codeNoMemory, codeIO, codeFull, codeReadOnly, codeCantOpen:
+		return true
+	}
+	return false
+}
+
+// commit runs the jobs in one transaction.
+func (db *DB) commit(_ context.Context, jobs []*job) (out []batch.Result[struct{}], err error) {
+	begun := time.Now()
+	if err := db.begin(); err != nil {
+		return nil, err
+	}
+	t := &tx{session: db.writer, db: db, now: now()}
+	defer func() {
+		t.over = true
+		if err != nil {
+			db.writer.run("ROLLBACK") // it may be rolled back already
+			t.unreserve(0)
+		}
+	}()
+	out = make([]batch.Result[struct{}], len(jobs))
+	for i, j := range jobs {
+		if out[i].Err = t.nest(j.run); undoes(out[i].Err) {
+			return nil, out[i].Err
+		}
+	}
+	if _, err := t.exec("COMMIT"); err != nil {
+		return nil, err
+	}
+	t.committed()
+	db.observe(jobs, time.Since(begun))
+	return out, nil
+}
+
+// begin begins a transaction, on a new connection if the old one is gone.
+func (db *DB) begin() error {
+	if _, err := db.writer.exec("BEGIN IMMEDIATE"); err == nil {
+		return nil
+	}
+	db.writer.run("ROLLBACK") // of one that a failed rollback left behind
+	_, err := db.writer.exec("BEGIN IMMEDIATE")
+	return err
+}
+
+func (db *DB) observe(jobs []*job, took time.Duration) {
+	n := map[string]int{}
+	for _, j := range jobs {
+		n[j.op]++
+	}
+	for op, items := range n {
+		db.options.Observe(op, items, took)
+	}
+}
+
+// guard runs f and turns a panic into an error.
+func guard(t *tx, f func(*tx) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &batch.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f(t)
+}

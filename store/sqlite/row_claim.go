@@ -1,0 +1,92 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"github.com/onceward/onceward/ledger"
+)
+
+// Kinds of claims: a delivery's, made with it, and a worker's own key.
+const (
+	deliveryClaim = "d"
+	workerClaim   = "w"
+)
+
+func fromPolicy(p ledger.Policy) string {
+	if p == ledger.Once {
+		return "o"
+	}
+	return "i"
+}
+
+func toPolicy(code string) ledger.Policy {
+	if code == "o" {
+		return ledger.Once
+	}
+	return ledger.Idempotent
+}
+
+// loadClaim scans the columns of claim_by_id.sql.
+func loadClaim(s scanner, c *ledger.Claim) error {
+	var scope, policy string
+	var hash, work []byte
+	err := s.Scan(&c.ID, &c.Project, toText(&scope), toText(&c.Key), &hash, &work, &policy, &c.State, &c.Fence, &c.Begun,
+		&c.Attempt, &c.Tries, &c.MaxTries, &c.Ambiguous, toText(&c.GrantID), toText(&c.Owner), toTime(&c.LeaseUntil), toTime(&c.NextAt),
+		toTime(&c.FinishedAt), toTime(&c.FirstAt), toSpan(&c.Window), toTime(&c.OriginAt), toTime(&c.CreatedAt),
+		toInt(&c.MessageID), &c.Lease, &c.Result, toText(&c.LastError))
+	if err != nil {
+		return err
+	}
+	if len(hash) != len(c.Hash) {
+		return fmt.Errorf("claim %d has a hash of %d bytes", c.ID, len(hash))
+	}
+	copy(c.Hash[:], hash)
+	c.WorkHash, c.Policy, c.Scope = work, toPolicy(policy), scope
+	if scope == "" {
+		c.Scope = "webhook"
+	}
+	return nil
+}
+
+// claimByID finds a claim: false if there is none.
+func (t *tx) claimByID(id int64) (c ledger.Claim, ok bool, err error) {
+	ok, err = found(loadClaim(t.row("claim_by_id", id), &c))
+	return c, ok, err
+}
+
+// claimByHash finds a claim by its key's hash: false if there is none.
+func (t *tx) claimByHash(hash [32]byte, kind string) (c ledger.Claim, ok bool, err error) {
+	ok, err = found(loadClaim(t.row("claim_by_hash", hash[:], kind), &c))
+	return c, ok, err
+}
+
+// insertClaim stores a new claim. A delivery's keeps neither scope nor key: they are its delivery's.
+func (t *tx) insertClaim(c *ledger.Claim, kind string) error {
+	scope, key := any(c.Scope), any(c.Key)
+	if kind == deliveryClaim {
+		scope, key = nil, nil
+	}
+	_, err := t.exec("claim_insert", c.ID, kind, c.Project, scope, key, c.Hash[:], blobOrNull(c.WorkHash), fromPolicy(c.Policy), c.State, c.Fence, c.Begun,
+		c.Attempt, c.Tries, c.MaxTries, c.Ambiguous, textOrNull(c.GrantID), textOrNull(c.Owner), at(c.LeaseUntil), at(c.NextAt),
+		at(c.FinishedAt), at(c.FirstAt), secondsOrNull(c.Window), at(c.OriginAt), at(c.CreatedAt),
+		orNull(c.MessageID), c.Lease, blobOrNull(c.Result), textOrNull(c.LastError))
+	return err
+}
+
+// saveClaim stores what the rules can change of a claim.
+func (t *tx) saveClaim(c *ledger.Claim) error {
+	_, err := t.exec("claim_save", blobOrNull(c.WorkHash), c.State, c.Fence, c.Begun, c.Attempt, c.Tries, c.Ambiguous,
+		textOrNull(c.GrantID), textOrNull(c.Owner), at(c.LeaseUntil), at(c.NextAt), at(c.FinishedAt), at(c.FirstAt),
+		orNull(c.MessageID), c.Lease, blobOrNull(c.Result), textOrNull(c.LastError), c.ID)
+	return err
+}
+
+// note adds a line to a claim's history. Its time is the transaction's.
+func (t *tx) note(claim int64, n ledger.Note) error {
+	id, err := t.id(seqNotes)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("claim_note_insert", id, claim, at(t.now), n.What, n.Fence, textOrNull(n.Who), textOrNull(n.Detail))
+	return err
+}

@@ -1,0 +1,1 @@
+INSERT INTO bodies (id, body, headers) VALUES (?, ?, ?)

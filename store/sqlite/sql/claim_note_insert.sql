@@ -1,0 +1,1 @@
+INSERT INTO claim_notes (id, claim_id, at, what, fence, who, detail) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+INSERT INTO groups (id, queue, name, slots, in_flight, disabled, hold_s, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+UPDATE groups SET next_at = ? WHERE id = ?

@@ -1,0 +1,1 @@
+UPDATE groups SET slots = ?, disabled = ?, hold_s = ? WHERE id = ?

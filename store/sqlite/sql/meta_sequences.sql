@@ -1,0 +1,1 @@
+SELECT name, value FROM meta WHERE name >= 'seq_' AND name < 'seq`'

@@ -1,0 +1,1 @@
+SELECT id FROM redrives WHERE project = ? AND queue = ? AND state = 'running'
