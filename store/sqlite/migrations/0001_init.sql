@@ -225,7 +225,9 @@ CREATE UNIQUE INDEX claims_hash ON claims (hash, kind);
 CREATE INDEX claims_lease ON claims (lease_until) WHERE kind = 'w' AND lease_until IS NOT NULL;
 CREATE INDEX claims_window ON claims (first_at) WHERE kind = 'w' AND state = 'retry' AND ambiguous = 1 AND window_s IS NOT NULL;
 CREATE INDEX claims_origin ON claims (origin_at) WHERE kind = 'w' AND state = 'retry';
-CREATE INDEX claims_finished ON claims (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX claims_finished ON claims (kind, finished_at) WHERE finished_at IS NOT NULL;
+-- a worker's key by the message that carries it
+CREATE INDEX claims_message ON claims (message_id) WHERE kind = 'w' AND message_id IS NOT NULL;
 
 -- what a claim went through beside its attempts: a person's acts, the words of workers fenced out; of a worker's key also grants and outcomes
 CREATE TABLE claim_notes (
@@ -262,6 +264,7 @@ CREATE TABLE endpoints (
   deleted_at    INTEGER -- what waits is being cancelled
 ) STRICT;
 CREATE INDEX endpoints_tenant ON endpoints (project, tenant) WHERE deleted_at IS NULL;
+CREATE INDEX endpoints_deleted ON endpoints (id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE events (
   id         INTEGER PRIMARY KEY,
@@ -275,6 +278,7 @@ CREATE TABLE events (
   created_at INTEGER NOT NULL,
   UNIQUE (project, event_id)
 ) STRICT;
+CREATE INDEX events_project ON events (project, id);
 
 CREATE TABLE deliveries (
   id           INTEGER PRIMARY KEY,
@@ -291,6 +295,7 @@ CREATE TABLE deliveries (
   cancelled_at INTEGER,
   UNIQUE (event, endpoint)
 ) STRICT;
+CREATE INDEX deliveries_project ON deliveries (project, id);
 CREATE INDEX deliveries_endpoint ON deliveries (endpoint, id);
 CREATE INDEX deliveries_claim ON deliveries (claim_id);
 
@@ -333,11 +338,14 @@ CREATE TABLE redrives (
 ) STRICT;
 CREATE UNIQUE INDEX redrives_running ON redrives (project, queue) WHERE state = 'running';
 
--- a redrive's parts: an endpoint with its canary
+-- A redrive of deliveries goes endpoint by endpoint. A part waits for the outcome of its canary, the delivery that went first, or is
+-- open: its dead letters from after_id (not included) to until_id go. A part that is over has no row.
 CREATE TABLE redrive_parts (
   redrive  INTEGER NOT NULL,
   endpoint INTEGER NOT NULL,
-  canary   INTEGER, -- the delivery that went first
-  state    TEXT NOT NULL CHECK (state IN ('waiting', 'open', 'refused')),
+  state    TEXT NOT NULL CHECK (state IN ('waiting', 'open')),
+  canary   INTEGER,
+  after_id INTEGER NOT NULL DEFAULT 0,
+  until_id INTEGER NOT NULL,
   PRIMARY KEY (redrive, endpoint)
 ) STRICT, WITHOUT ROWID;
