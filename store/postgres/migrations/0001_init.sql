@@ -181,6 +181,8 @@ CREATE UNIQUE INDEX claims_hash ON claims (hash, kind);
 CREATE INDEX worker_claims_lease ON worker_claims (lease_until) WHERE state IN ('claimed', 'started');
 CREATE INDEX worker_claims_window ON worker_claims (first_at) WHERE state = 'retry' AND ambiguous AND window_s IS NOT NULL;
 CREATE INDEX worker_claims_origin ON worker_claims (origin_at) WHERE state = 'retry';
+-- a worker's key by the message that carries it
+CREATE INDEX worker_claims_message ON worker_claims (message_id) WHERE message_id IS NOT NULL;
 CREATE INDEX worker_claims_finished ON worker_claims (finished_at) WHERE state IN ('done', 'failed');
 
 -- what a claim went through beside its attempts: a person's acts, the words of workers fenced out; of a worker's key also grants and outcomes
@@ -232,6 +234,7 @@ CREATE TABLE events (
   created_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (project, event_id)
 );
+CREATE INDEX events_project ON events (project, id);
 ALTER TABLE events ALTER payload SET STORAGE EXTERNAL;
 
 CREATE TABLE deliveries (
@@ -249,6 +252,7 @@ CREATE TABLE deliveries (
   cancelled_at timestamptz,
   UNIQUE (event, endpoint)
 );
+CREATE INDEX deliveries_project ON deliveries (project, id);
 CREATE INDEX deliveries_endpoint ON deliveries (endpoint, id);
 CREATE INDEX deliveries_claim ON deliveries (claim_id);
 
