@@ -56,6 +56,10 @@ func Run(t *testing.T, b Backend) {
 		{"publish", publishTests},
 		{"receive", receiveTests},
 		{"settle", settleTests},
+		{"dead letters", deadLetterTests},
+		{"redrive", redriveTests},
+		{"queues", adminTests},
+		{"retention", retentionTests},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
