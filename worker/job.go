@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"runtime/debug"
 	"time"
 
@@ -34,21 +33,21 @@ func (l *Loop[J, O]) job(j J, at time.Time) {
 			return
 		}
 	}
-	l.settle(h, l.do(h.ctx, j))
+	l.do(h)
 }
 
-// do makes the effect, and an outcome even if it panics or ends its goroutine.
-func (l *Loop[J, O]) do(ctx context.Context, j J) (o O) {
+// do makes the effect and settles its outcome: there is one even if the effect panics or ends its goroutine.
+func (l *Loop[J, O]) do(h *hold[J, O]) {
+	var o O
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			o = l.Effect.Panicked(h.j, recover(), debug.Stack())
 		}
-		o = l.Effect.Panicked(j, recover(), debug.Stack())
+		l.settle(h, o)
 	}()
-	o = l.Effect.Do(ctx, j)
+	o = l.Effect.Do(h.ctx, h.j)
 	returned = true
-	return o
 }
 
 // settle keeps an outcome, as often as it takes. A store that is away is waited for beyond the lease: as long as nobody
