@@ -177,6 +177,8 @@ type Outcome struct {
 	Response []byte
 	Error    string
 	Disable  string // why the endpoint is to be disabled with it; empty: it is not
+
+	began time.Time // Ago is told from it
 }
 
 // DeliveryKey is the Idempotency-Key that a receiver gets: the same on every attempt, resend and redrive of a

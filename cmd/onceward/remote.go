@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/onceward/onceward/internal/fault"
+)
+
+// remote is a running server, as the client commands reach it.
+type remote struct {
+	URL    string `name:"url" env:"ONCEWARD_URL" default:"http://127.0.0.1:6623" help:"Address of the server."`
+	APIKey string `name:"api-key" env:"ONCEWARD_API_KEY" help:"Key to call it with."`
+	JSON   bool   `name:"json" env:"ONCEWARD_JSON" help:"Print JSON for programs instead of a table."`
+}
+
+// object is a JSON object as it came.
+type object = map[string]any
+
+// reply is the server's envelope.
+type reply struct {
+	OK    bool           `json:"ok"`
+	Data  jsontext.Value `json:"data"`
+	Error *struct {
+		Code    fault.Code `json:"code"`
+		Message string     `json:"message"`
+		Hint    string     `json:"hint"`
+		Field   string     `json:"field"`
+	} `json:"error"`
+	Metadata struct {
+		RequestID string `json:"request_id"`
+		Replay    bool   `json:"idempotent_replay"`
+	} `json:"metadata"`
+}
+
+// call makes one request and decodes its data into to; nil drops it. It reports whether the answer is a replay.
+func (r *remote) call(ctx context.Context, method, path string, body, to any) (replay bool, err error) {
+	a, err := r.exchange(ctx, method, path, body)
+	if err != nil {
+		return false, err
+	}
+	if to != nil {
+		if err := json.Unmarshal(a.Data, to); err != nil {
+			return false, fmt.Errorf("%s %s: the answer is not what this command knows: %w", method, path, err)
+		}
+	}
+	return a.Metadata.Replay, nil
+}
+
+func (r *remote) exchange(ctx context.Context, method, path string, body any) (*reply, error) {
+	base, err := url.Parse(r.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, usage("the server's address %q is not http://host:port or https://host", r.URL)
+	}
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, usage("%s %s: %w", method, path, err)
+		}
+		in = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(r.URL, "/")+path, in)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	if r.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+r.APIKey)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
+	if err != nil {
+		if _, ok := errors.AsType[*net.OpError](err); ok {
+			return nil, (&fault.Error{Code: fault.Unavailable, Message: "cannot reach the server at " + r.URL,
+				Hint: "Is `onceward serve` running there? ONCEWARD_URL or --url names another."}).Wrap(err)
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	var a reply
+	if err := json.Unmarshal(text, &a); err != nil {
+		return nil, fmt.Errorf("%s %s: status %d, and the answer is not Onceward's: is %s the right server?", method, path, resp.StatusCode, r.URL)
+	}
+	if a.Error != nil {
+		f := &fault.Error{Code: a.Error.Code, Message: fmt.Sprintf("%s (%s)", a.Error.Message, a.Error.Code), Hint: a.Error.Hint, Field: a.Error.Field}
+		if f.Code == fault.Unauthenticated && f.Hint == "" {
+			f.Hint = "ONCEWARD_API_KEY or --api-key gives the key that the server printed at its first start."
+		}
+		return nil, f
+	}
+	return &a, nil
+}
+
+// query makes a path with the parameters that are not empty: name, value, name, value, …
+func query(path string, pairs ...string) string {
+	v := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+// with sets a member of a body if it was given.
+func with[T any](o object, name string, v *T) {
+	if v != nil {
+		o[name] = *v
+	}
+}
+
+// seconds is a duration as the contract writes it.
+func seconds(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(d.Seconds())
+}
