@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/queue"
+)
+
+var (
+	changeGroupsSQL = stmt("change_groups")
+	lockGroupsSQL   = stmt("lock_groups")
+)
+
+// changes gathers what rules made of the rows that a transaction has locked, and writes it in one round trip, in the order of locks. It
+// may name a row more than once.
+type changes struct {
+	tx      *txn
+	claims  map[int64]*claim // locked, by id
+	touched map[int64]*claim // of them, those to save
+	rows    map[int64]*queue.Row
+	gone    map[int64]bool // messages to delete
+	groups  map[int64]*groupChange
+	wakes   map[int64]time.Time // queues that have something to receive, from when
+	notes   []note
+	extra   []func(b *pgx.Batch)
+}
+
+type groupChange struct {
+	slot int
+	wake time.Time
+}
+
+// newChanges begins. claims are those that the transaction has locked; nil if it has none.
+func newChanges(tx *txn, claims map[int64]*claim) *changes {
+	return &changes{tx: tx, claims: claims, touched: map[int64]*claim{}, rows: map[int64]*queue.Row{}, gone: map[int64]bool{},
+		groups: map[int64]*groupChange{}, wakes: map[int64]time.Time{}}
+}
+
+// message takes what a rule changed of r, whose group before the rule was group. A key that is to be closed with it is
+// closed; errAgain if that key was not locked.
+func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
+	if c.Delete {
+		ch.gone[r.ID] = true
+		delete(ch.rows, r.ID)
+	} else {
+		ch.rows[r.ID] = r
+	}
+	if group != 0 && c.Slot != 0 {
+		ch.group(group, c.Slot, time.Time{})
+	}
+	if !c.Wake.IsZero() {
+		if r.GroupID != 0 {
+			ch.group(r.GroupID, 0, c.Wake)
+		}
+		ch.wake(r.QueueID, c.Wake)
+	}
+	if c.CloseKey {
+		return ch.closeKey(r.ClaimID, r.LastError)
+	}
+	return nil
+}
+
+// closeKey closes a message's claim if it is open.
+func (ch *changes) closeKey(id int64, why string) error {
+	c := ch.claims[id]
+	if c == nil {
+		return errAgain
+	}
+	if why == "" {
+		why = "its message was dead-lettered"
+	}
+	if c.Close(ch.tx.now, why) {
+		ch.saveClaim(c)
+		ch.note(note{claim: c.ID, what: "closed", fence: c.Fence, detail: why})
+	}
+	return nil
+}
+
+// saveClaim has a locked claim written.
+func (ch *changes) saveClaim(c *claim) { ch.touched[c.ID] = c }
+
+func (ch *changes) note(n note) { ch.notes = append(ch.notes, n) }
+
+// group adds to a group's slots in flight, and tells it when it has work: the zero time says nothing.
+func (ch *changes) group(id int64, slot int, wake time.Time) {
+	g := ch.groups[id]
+	if g == nil {
+		g = &groupChange{}
+		ch.groups[id] = g
+	}
+	g.slot += slot
+	if g.wake.IsZero() || !wake.IsZero() && wake.Before(g.wake) {
+		g.wake = wake
+	}
+}
+
+// wake tells those who wait for a queue, after the commit, that it has something from then on.
+func (ch *changes) wake(queue int64, at time.Time) {
+	if t, ok := ch.wakes[queue]; !ok || at.Before(t) {
+		ch.wakes[queue] = at
+	}
+}
+
+// write adds a statement of the caller's own, sent after the claims and before the messages.
+func (ch *changes) write(sql string, args ...any) {
+	ch.extra = append(ch.extra, func(b *pgx.Batch) { b.Queue(sql, args...) })
+}
+
+// flush writes it all. hub is told after the commit.
+func (ch *changes) flush(ctx context.Context, h *hub) error {
+	b := &pgx.Batch{}
+	queueSaveClaims(b, byID(ch.touched))
+	queueNotes(b, ch.notes)
+	for _, f := range ch.extra {
+		f(b)
+	}
+	queueDeleteMessages(b, slices.Sorted(maps.Keys(ch.gone)))
+	queueSaveMessages(b, byID(ch.rows))
+	if len(ch.groups) > 0 {
+		ids := slices.SortedFunc(maps.Keys(ch.groups), cmp.Compare[int64])
+		b.Queue(changeGroupsSQL, ids,
+			column(ids, func(id int64) int32 { return int32(ch.groups[id].slot) }),
+			column(ids, func(id int64) time.Time { return ch.groups[id].wake }))
+	}
+	if b.Len() > 0 {
+		if err := ch.tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+	}
+	for q, at := range ch.wakes {
+		ch.tx.afterCommit(func() { h.wake(q, at.Sub(ch.tx.now)) })
+	}
+	return nil
+}
+
+// byID gives a map's values in the order of its keys.
+func byID[V any](m map[int64]V) []V {
+	out := make([]V, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+// group is a row of groups as a rule sees it.
+type group struct {
+	slots, inFlight int
+	disabled        bool
+}
+
+// lockGroups locks groups by id and reads those that are there. It comes last in the order of locks.
+func (tx *txn) lockGroups(ctx context.Context, ids []int64) (map[int64]*group, error) {
+	out := map[int64]*group{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	rows, err := tx.Query(ctx, lockGroupsSQL, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		g := &group{}
+		if err := rows.Scan(&id, &g.slots, &g.inFlight, &g.disabled); err != nil {
+			return nil, err
+		}
+		out[id] = g
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	pollEvery   = 700 * time.Millisecond // how late a message is at most that no wake-up told of; with jitter
+	wakeHorizon = time.Minute            // how far ahead a wake-up is remembered; the poll sees the rest
+)
+
+// hub wakes those who wait for a queue to have something. Work that this process commits wakes its own waiters at once,
+// other processes hear of it by NOTIFY, and a poll stands behind both: each tick has one waiter of a queue look. So a
+// lost wake-up is late by a poll at most, and a thousand waiters cost no more looks than one.
+type hub struct {
+	db   *DB
+	self string // whose notifications are not listened to
+
+	mu     sync.Mutex
+	queues map[int64]*waiting
+	dirty  map[int64]bool // queues that other processes are to be told of
+	kick   chan struct{}
+	closed bool
+}
+
+// waiting is who waits for one queue.
+type waiting struct {
+	line   []chan struct{} // in turn
+	missed bool            // a wake-up that found nobody: the next to come looks at once
+	poll   *time.Timer
+	due    *time.Timer // the next wake-up known ahead
+	dueAt  time.Time
+}
+
+func newHub(db *DB) *hub {
+	return &hub{db: db, self: randomName(), queues: map[int64]*waiting{}, dirty: map[int64]bool{}, kick: make(chan struct{}, 1)}
+}
+
+func (h *hub) of(queue int64) *waiting {
+	w := h.queues[queue]
+	if w == nil {
+		w = &waiting{}
+		h.queues[queue] = w
+	}
+	return w
+}
+
+// wait returns when queue may have something, or ctx ends.
+func (h *hub) wait(ctx context.Context, queue int64) {
+	h.mu.Lock()
+	w := h.of(queue)
+	if w.missed || h.closed {
+		w.missed = false
+		h.mu.Unlock()
+		return
+	}
+	c := make(chan struct{})
+	w.line = append(w.line, c)
+	if w.poll == nil {
+		h.armPoll(queue, w)
+	}
+	h.mu.Unlock()
+	select {
+	case <-c:
+	case <-ctx.Done():
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if i := slices.Index(w.line, c); i >= 0 {
+			w.line = slices.Delete(w.line, i, i+1)
+		} else {
+			h.wakeOne(w) // it was our turn, and we are going: the next one's
+		}
+	}
+}
+
+func (h *hub) armPoll(queue int64, w *waiting) {
+	w.poll = time.AfterFunc(pollEvery/2+rand.N(pollEvery/2), func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		w.poll = nil
+		if len(w.line) > 0 && !h.closed {
+			h.wakeOne(w)
+			h.armPoll(queue, w)
+		}
+	})
+}
+
+func (h *hub) wakeOne(w *waiting) {
+	if len(w.line) == 0 {
+		w.missed = true
+		return
+	}
+	close(w.line[0])
+	w.line = w.line[1:]
+}
+
+// wake says that queue has something to receive from in on.
+func (h *hub) wake(queue int64, in time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.of(queue)
+	if in <= 0 {
+		h.wakeOne(w)
+		h.dirty[queue] = true
+		select {
+		case h.kick <- struct{}{}:
+		default:
+		}
+		return
+	}
+	at := time.Now().Add(in)
+	if in > wakeHorizon || h.closed || w.due != nil && w.dueAt.Before(at) {
+		return
+	}
+	if w.due != nil {
+		w.due.Stop()
+	}
+	w.dueAt = at
+	w.due = time.AfterFunc(in, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		w.due = nil
+		h.wakeOne(w)
+	})
+}
+
+// more has the next waiter of queue look too: a receive that was filled may have left something.
+func (h *hub) more(queue int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w := h.queues[queue]; w != nil && len(w.line) > 0 {
+		h.wakeOne(w)
+	}
+}
+
+// heard wakes waiters for what another process did.
+func (h *hub) heard(queues ...int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, q := range queues {
+		h.wakeOne(h.of(q))
+	}
+}
+
+// all has one waiter of every queue look: what was told while nobody listened is not known.
+func (h *hub) all() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.queues {
+		h.wakeOne(w)
+	}
+}
+
+// close ends all waiting.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for _, w := range h.queues {
+		for _, c := range w.line {
+			close(c)
+		}
+		w.line = nil
+		for _, t := range []*time.Timer{w.poll, w.due} {
+			if t != nil {
+				t.Stop()
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/queue"
+)
+
+var (
+	lockMessagesSQL     = stmt("lock_messages")
+	lockMessagesFreeSQL = stmt("lock_messages_free")
+	saveMessagesSQL     = stmt("save_messages")
+	deleteMessagesSQL   = stmt("delete_messages")
+)
+
+// rowFields are where the columns of lock_messages.sql go; retention is in seconds.
+func rowFields(r *queue.Row, retention *float64) []any {
+	return []any{
+		&r.ID, &r.Project, &r.QueueID, &r.GroupID, &r.Priority, &r.Receives, &r.MaxReceives, &r.Lease, &r.Leased, &r.Open, &r.VisibleAt,
+		&r.PublishedAt, &r.OriginAt, &r.ReceivedAt, &r.ExpiresAt, retention, &r.ClaimID, &r.SourceQueue, &r.SourceGroup, &r.DeadAt, &r.LastError,
+	}
+}
+
+// scanRow reads a row of lock_messages.sql's columns, and what follows them into more.
+func scanRow(rows pgx.Rows, more ...any) (*queue.Row, error) {
+	r, retention := &queue.Row{}, 0.0
+	if err := rows.Scan(append(rowFields(r, &retention), more...)...); err != nil {
+		return nil, err
+	}
+	r.Retention = duration(retention)
+	return r, nil
+}
+
+// lockMessages locks messages by id and reads those that are there.
+func (tx *txn) lockMessages(ctx context.Context, ids []int64) (map[int64]*queue.Row, error) {
+	return tx.readMessages(ctx, lockMessagesSQL, ids)
+}
+
+// lockFreeMessages is lockMessages that passes by what somebody else has locked.
+func (tx *txn) lockFreeMessages(ctx context.Context, ids []int64) (map[int64]*queue.Row, error) {
+	return tx.readMessages(ctx, lockMessagesFreeSQL, ids)
+}
+
+func (tx *txn) readMessages(ctx context.Context, sql string, ids []int64) (map[int64]*queue.Row, error) {
+	out := make(map[int64]*queue.Row, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	rows, err := tx.Query(ctx, sql, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scanRow(rows)
+		if err != nil {
+			return nil, err
+		}
+		out[r.ID] = r
+	}
+	return out, rows.Err()
+}
+
+// queueSaveMessages adds the writing of rows to b. The transaction has them locked.
+func queueSaveMessages(b *pgx.Batch, rows []*queue.Row) {
+	if len(rows) > 0 {
+		b.Queue(saveMessagesSQL,
+			column(rows, func(r *queue.Row) int64 { return r.ID }),
+			column(rows, func(r *queue.Row) int64 { return r.QueueID }),
+			column(rows, func(r *queue.Row) int64 { return r.GroupID }),
+			column(rows, func(r *queue.Row) int16 { return int16(r.Receives) }),
+			column(rows, func(r *queue.Row) int32 { return int32(r.Lease) }),
+			column(rows, func(r *queue.Row) bool { return r.Leased }),
+			column(rows, func(r *queue.Row) bool { return r.Open }),
+			column(rows, func(r *queue.Row) time.Time { return r.VisibleAt }),
+			column(rows, func(r *queue.Row) time.Time { return r.ReceivedAt }),
+			column(rows, func(r *queue.Row) time.Time { return r.ExpiresAt }),
+			column(rows, func(r *queue.Row) int64 { return r.ClaimID }),
+			column(rows, func(r *queue.Row) int64 { return r.SourceQueue }),
+			column(rows, func(r *queue.Row) int64 { return r.SourceGroup }),
+			column(rows, func(r *queue.Row) time.Time { return r.DeadAt }),
+			column(rows, func(r *queue.Row) string { return clean(r.LastError) }),
+			column(rows, func(r *queue.Row) time.Time { return r.OriginAt }))
+	}
+}
+
+// queueDeleteMessages adds the deletion of messages with their bodies to b. The transaction has them locked.
+func queueDeleteMessages(b *pgx.Batch, ids []int64) {
+	if len(ids) > 0 {
+		b.Queue(deleteMessagesSQL, ids)
+	}
+}
+
+// column gives one field of each item, as an array that a statement unnests.
+func column[T, F any](items []T, f func(T) F) []F {
+	out := make([]F, len(items))
+	for i, it := range items {
+		out[i] = f(it)
+	}
+	return out
+}

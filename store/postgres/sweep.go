@@ -1,0 +1,4 @@
+package postgres
+
+// sweepState is where the sweeps that page stand.
+type sweepState struct{}
