@@ -1,0 +1,97 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/ids"
+)
+
+const (
+	keyMemory = time.Second // so a key that is revoked or expires acts at most that much longer
+	maxKeys   = 10_000      // remembered at a time
+	maxBearer = 255
+)
+
+// errNoKey answers a key that is missing, unknown, revoked or expired, always in the same words.
+var errNoKey = fault.New(fault.Unauthenticated, "the request has no valid key").WithHint("send Authorization: Bearer <key>")
+
+// authenticate finds who calls and refuses who may not.
+func (c *call) authenticate(scopes []access.Scope) error {
+	secret, ok := bearer(c.r.Header.Values("Authorization"))
+	if !ok {
+		return errNoKey
+	}
+	k, live, err := c.keys.get(c.ctx, access.Hash(secret))
+	switch {
+	case errors.Is(err, access.ErrNotFound) || err == nil && !live:
+		return errNoKey
+	case err != nil:
+		return err
+	}
+	c.key, c.project = k, k.Project
+	for _, s := range scopes {
+		if k.May(s) {
+			return nil
+		}
+	}
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = string(s)
+	}
+	return fault.New(fault.Forbidden, "this call wants a key of scope %s", strings.Join(names, " or ")).WithHint("use another key, or have one made with that scope")
+}
+
+// bearer reads the key of an Authorization header; false where there is not exactly one.
+func bearer(values []string) (string, bool) {
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, secret, ok := strings.Cut(values[0], " ")
+	secret = strings.Trim(secret, " ")
+	return secret, ok && strings.EqualFold(scheme, "Bearer") && secret != "" && len(secret) <= maxBearer
+}
+
+func (c *call) publicKeyID() string { return c.IDs.Encode(ids.Key, c.project, c.key.ID) }
+
+// keyring remembers live keys for a moment, so that the hot calls need no look-up each. What is not a live key is never remembered:
+// a new key works at once, and strangers fill no memory.
+type keyring struct {
+	find func(ctx context.Context, hash []byte) (access.Key, bool, error)
+
+	mu   sync.Mutex
+	live map[[32]byte]remembered
+}
+
+type remembered struct {
+	key   access.Key
+	until time.Time
+}
+
+func (r *keyring) get(ctx context.Context, hash []byte) (access.Key, bool, error) {
+	now, h := time.Now(), [32]byte(hash)
+	r.mu.Lock()
+	m, ok := r.live[h]
+	r.mu.Unlock()
+	if ok && now.Before(m.until) {
+		return m.key, true, nil
+	}
+	k, live, err := r.find(ctx, hash)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil || !live {
+		delete(r.live, h)
+		return k, false, err
+	}
+	if r.live == nil || len(r.live) >= maxKeys {
+		r.live = map[[32]byte]remembered{}
+	}
+	// From before the look-up: what it saw may have been revoked while it ran.
+	r.live[h] = remembered{k, now.Add(keyMemory)}
+	return k, true, nil
+}

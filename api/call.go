@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+	"uuid"
+
+	"github.com/onceward/onceward/access"
+)
+
+// statusGone is observed, never sent: the client went away before its answer.
+const statusGone = 499
+
+// call is one request under way.
+type call struct {
+	*server
+	w       http.ResponseWriter
+	r       *http.Request
+	ctx     context.Context // ends when the client goes away
+	route   string
+	write   bool // its answer says whether it is a replay
+	start   time.Time
+	id      string
+	key     access.Key
+	project int64
+	replay  bool
+	status  int    // of what was sent; 0: nothing yet
+	lost    func() // undoes what the client will never know of
+}
+
+// serve runs a route from the key to the answer.
+func (s *server) serve(w http.ResponseWriter, r *http.Request, rt route) {
+	c := &call{
+		server: s, w: w, r: r, ctx: r.Context(), route: rt.path, start: time.Now(), id: uuid.NewV7().String(),
+		write: r.Method != "GET" && r.Method != "HEAD" && rt.method != "",
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			c.panicked(p)
+		}
+		s.Observe(c.route, method(r.Method), c.status, time.Since(c.start))
+	}()
+	data, err := c.run(rt)
+	if c.ctx.Err() != nil {
+		c.gone()
+		return
+	}
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	if err := c.answer(data); err != nil {
+		c.gone()
+	}
+}
+
+// method gives a request's method a name from a bounded set.
+func method(m string) string {
+	switch m {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+		return m
+	}
+	return "OTHER"
+}
+
+func (c *call) run(rt route) (any, error) {
+	if len(rt.scopes) > 0 {
+		if err := c.authenticate(rt.scopes); err != nil {
+			return nil, err
+		}
+	}
+	return rt.serve(c)
+}
+
+// gone ends a call whose client cannot be answered.
+func (c *call) gone() {
+	if c.lost != nil {
+		c.lost()
+	}
+	c.status = statusGone
+}
+
+func (c *call) panicked(p any) {
+	c.Logger.ErrorContext(c.ctx, "a handler panicked", "route", c.route, "request_id", c.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if c.status == 0 {
+		c.fail(fmt.Errorf("panic: %v", p))
+	}
+}
+
+// who names the caller in the records of its acts.
+func (c *call) who() string {
+	if c.key.Name != "" {
+		return c.key.Name
+	}
+	return c.publicKeyID()
+}

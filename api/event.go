@@ -1,0 +1,141 @@
+package api
+
+import (
+	"encoding/json/jsontext"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/ids"
+	"github.com/onceward/onceward/webhook"
+)
+
+type eventRequest struct {
+	keyed
+	EventID   *string        `json:"event_id"`
+	Type      *string        `json:"event_type"`
+	Payload   jsontext.Value `json:"payload"`
+	Tenant    *string        `json:"tenant"`
+	Subject   *string        `json:"subject"`
+	Endpoints []string       `json:"endpoint_ids"`
+}
+
+// sendEvent stores an event and what it makes for whom.
+func (c *call) sendEvent() (any, error) {
+	var r eventRequest
+	if err := c.decode(&r); err != nil {
+		return nil, err
+	}
+	ev := webhook.NewEvent{Project: c.project, EventID: or(r.EventID, ""), Type: or(r.Type, ""), Tenant: or(r.Tenant, ""), Subject: or(r.Subject, ""), Payload: r.Payload}
+	if r.EventID == nil {
+		ev.EventID = ids.NewEventID(time.Now())
+	}
+	var err error
+	if ev.Endpoints, err = c.endpointIDs(r.Endpoints); err != nil {
+		return nil, err
+	}
+	if err := ev.Check(); err != nil {
+		return nil, err
+	}
+	if ev.Hash, err = eventHash(&ev); err != nil {
+		return nil, err
+	}
+	key, err := c.idempotencyKey(r.Key)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		hash, err := fingerprint(sameEvent{ev.Hash, or(r.EventID, "")})
+		if err != nil {
+			return nil, err
+		}
+		ev.Request = new(c.request(key, hash))
+	}
+	sent, err := c.Store.Send(c.ctx, ev)
+	if err != nil {
+		return nil, err
+	}
+	if sent[0].Err != nil {
+		return nil, sent[0].Err
+	}
+	c.replay = sent[0].Replay
+	return c.viewSent(&sent[0]), nil
+}
+
+// sameEvent is what makes two requests for an event the same.
+type sameEvent struct {
+	Content []byte
+	EventID string // that the client gave
+}
+
+// eventHash hashes an event's content: the same for two events that say the same, whatever their ids.
+func eventHash(e *webhook.NewEvent) ([]byte, error) {
+	return fingerprint(struct {
+		Type, Tenant, Subject string
+		Endpoints             []int64 // sorted, each once
+		Payload               jsontext.Value
+	}{e.Type, e.Tenant, e.Subject, e.Endpoints, e.Payload})
+}
+
+// endpointIDs gives the endpoints that an event names, as a set.
+func (c *call) endpointIDs(given []string) ([]int64, error) {
+	if given == nil {
+		return nil, nil
+	}
+	if len(given) == 0 {
+		return nil, fault.Invalid("/endpoint_ids", "endpoint_ids is empty: the event would go to nobody").WithHint("leave it out for every subscriber")
+	}
+	set := make([]int64, len(given))
+	for i, s := range given {
+		id, ok := c.IDs.Decode(ids.Endpoint, c.project, s)
+		if !ok {
+			return nil, noEndpoint("/endpoint_ids/"+strconv.Itoa(i), s)
+		}
+		set[i] = id
+	}
+	slices.Sort(set)
+	return slices.Compact(set), nil
+}
+
+func (c *call) listEvents() (any, error) {
+	q, err := c.query(filterNames...)
+	if err != nil {
+		return nil, err
+	}
+	f, err := q.filter()
+	if err != nil {
+		return nil, err
+	}
+	rows, next, err := c.Store.Events(c.ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return list[eventView]{views(rows, viewEvent), q.next(next)}, nil
+}
+
+func (c *call) getEvent() (any, error) {
+	id := c.r.PathValue("id")
+	if !isEventID(id) {
+		return nil, noEvent(id)
+	}
+	e, err := c.Store.Event(c.ctx, c.project, id)
+	if err != nil {
+		return nil, err
+	}
+	return singleEvent{c, e}, nil
+}
+
+func noEvent(id string) error { return fault.New(fault.NotFound, "there is no event %s", clip(id)) }
+
+// isEventID reports whether s can be an event's id; what cannot be is not looked for.
+func isEventID(s string) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-':
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= 255
+}

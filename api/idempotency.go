@@ -1,0 +1,149 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"fmt"
+	"strings"
+
+	"github.com/onceward/onceward/idempotency"
+	"github.com/onceward/onceward/internal/canon"
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/queue"
+)
+
+// keyed is in every request's body: calls that need no key take one all the same and ignore it.
+type keyed struct {
+	Key *string `json:"idempotency_key"`
+}
+
+// idempotencyKey gives the key of a call, from its header or its body; empty if it has none.
+func (c *call) idempotencyKey(body *string) (string, error) {
+	header, err := c.headerKey()
+	if err != nil {
+		return "", err
+	}
+	if body == nil {
+		return header, nil
+	}
+	key, err := parseKey("/idempotency_key", *body)
+	if err != nil {
+		return "", err
+	}
+	if header != "" && header != key {
+		return "", fault.Invalid("/idempotency_key", "idempotency_key is %s and the Idempotency-Key header is %s", clip(key), clip(header)).WithHint("send one of them")
+	}
+	return key, nil
+}
+
+func (c *call) headerKey() (string, error) {
+	switch v := c.r.Header.Values("Idempotency-Key"); len(v) {
+	case 0:
+		return "", nil
+	case 1:
+		return parseKey("", v[0])
+	default:
+		return "", fault.New(fault.InvalidArgument, "there are %d Idempotency-Key headers; one request has one key", len(v))
+	}
+}
+
+// parseKey reads a key, bare or quoted as a string of RFC 9651 (the inside counts).
+func parseKey(field, s string) (string, error) {
+	key, ok := s, true
+	if strings.HasPrefix(s, `"`) {
+		key, ok = unquote(s)
+	}
+	for i := range len(key) {
+		ok = ok && ' ' <= key[i] && key[i] <= '~'
+	}
+	if !ok || key == "" || len(key) > queue.MaxKey {
+		return "", fault.Invalid(field, "the idempotency key %s is not 1 to %d printable ASCII characters, bare or quoted", clip(s), queue.MaxKey)
+	}
+	return key, nil
+}
+
+func unquote(s string) (string, bool) {
+	if len(s) < 2 || s[len(s)-1] != '"' {
+		return "", false
+	}
+	s = s[1 : len(s)-1]
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return "", false
+		case s[i] == '\\':
+			if i++; i == len(s) || s[i] != '"' && s[i] != '\\' {
+				return "", false
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), true
+}
+
+// remembrance is the data of a first answer, as it was kept.
+type remembrance []byte
+
+// once runs effect, under key if there is one: then its answer is kept with it in one transaction, and the same request again gets
+// that answer. request is what counts as the request, its defaults filled in; what is made by clock or chance is not in it. An answer
+// that holds a secret is kept without it.
+func (c *call) once(key *string, request any, effect func(ctx context.Context) (any, error)) (any, error) {
+	k, err := c.idempotencyKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if k == "" {
+		return effect(c.ctx)
+	}
+	hash, err := fingerprint(request)
+	if err != nil {
+		return nil, err
+	}
+	var fresh any
+	kept, replay, err := c.Store.Once(c.ctx, c.request(k, hash), func(ctx context.Context) ([]byte, error) {
+		var err error
+		if fresh, err = effect(ctx); err != nil {
+			return nil, err
+		}
+		memory := fresh
+		if s, ok := fresh.(secretive); ok {
+			memory = s.withoutSecret()
+		}
+		var buf bytes.Buffer
+		err = writeData(&buf, memory)
+		return buf.Bytes(), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if replay {
+		c.replay = true
+		return remembrance(kept), nil
+	}
+	return fresh, nil
+}
+
+// secretive is an answer that shows a secret, which is never kept.
+type secretive interface{ withoutSecret() any }
+
+func (c *call) request(key string, hash []byte) idempotency.Request {
+	return idempotency.Request{Project: c.project, Scope: c.r.Method + " " + c.r.URL.Path, Key: key, Hash: hash}
+}
+
+// fingerprint hashes a request that is made of plain values and, at any depth, of payloads.
+func fingerprint(request any) ([]byte, error) {
+	b, err := json.Marshal(request, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("write a request's form: %w", err)
+	}
+	form, err := canon.Append(nil, jsontext.Value(b))
+	if err != nil {
+		return nil, fmt.Errorf("write a request's form: %w", err)
+	}
+	h := sha256.Sum256(form)
+	return h[:], nil
+}

@@ -1,0 +1,231 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/queue"
+)
+
+// queueSettings are the fields of create and update.
+type queueSettings struct {
+	DLQ            *string  `json:"dlq"`
+	DeadLetter     *string  `json:"dead_letter_queue"`
+	MaxReceives    *int64   `json:"max_receive_count"`
+	MaxRetries     *int64   `json:"max_retries"`
+	Visibility     seconds  `json:"visibility_timeout_default"`
+	RetentionDays  *float64 `json:"message_retention_days"`
+	DedupWindow    seconds  `json:"dedup_window_seconds"`
+	ContentDedup   *bool    `json:"content_dedup"`
+	RequireReceipt *bool    `json:"require_receipt"`
+	EnablePriority *bool    `json:"enable_priority"` // it always is
+}
+
+// spec gives the settings, aliases resolved, with the names that the client used for the fields that have two.
+func (s *queueSettings) spec(project int64, name string) (queue.Spec, map[string]string, error) {
+	q := queue.Spec{Project: project, Name: name, RequireReceipt: s.RequireReceipt, Visibility: s.Visibility.ptr(), DedupWindow: s.DedupWindow.ptr()}
+	names := map[string]string{}
+	var err error
+	if q.DLQ, err = alias("dlq", "dead_letter_queue", s.DLQ, s.DeadLetter, names); err != nil {
+		return q, nil, err
+	}
+	max, err := alias("max_receive_count", "max_retries", s.MaxReceives, s.MaxRetries, names)
+	if err != nil {
+		return q, nil, err
+	}
+	if err := at(wholeIn("/max_receive_count", max, 1, queue.MaxMaxReceives), "", names); err != nil {
+		return q, nil, err
+	}
+	if max != nil {
+		q.MaxReceives = new(int(*max))
+	}
+	if err := s.Visibility.in("/visibility_timeout_default", time.Second, queue.MaxVisibility); err != nil {
+		return q, nil, err
+	}
+	if err := s.DedupWindow.in("/dedup_window_seconds", queue.MinDedupWindow, queue.MaxDedupWindow); err != nil {
+		return q, nil, err
+	}
+	if d := s.RetentionDays; d != nil {
+		if !(*d >= 1 && *d <= 30) {
+			return q, nil, fault.Invalid("/message_retention_days", "message_retention_days is %v; it must be 1 to 30", number(*d))
+		}
+		q.Retention = new(time.Duration(*d * float64(24*time.Hour)).Round(time.Second))
+	}
+	if s.ContentDedup != nil && *s.ContentDedup {
+		return q, nil, fault.Invalid("/content_dedup", "content_dedup is true; this version does not have it yet").WithHint("publish with an idempotency_key")
+	}
+	return q, names, nil
+}
+
+// alias gives the one value of a field that has two names, and notes which the client used.
+func alias[T comparable](name, other string, v, w *T, names map[string]string) (*T, error) {
+	switch {
+	case w == nil:
+		return v, nil
+	case v != nil && *v != *w:
+		return nil, fault.Invalid("/"+other, "%s is %v and %s, another name of it, is %v", name, *v, other, *w).WithHint("send one of them")
+	case v == nil:
+		names["/"+name] = "/" + other
+	}
+	return w, nil
+}
+
+type createRequest struct {
+	keyed
+	Name *string `json:"name"`
+	Type *string `json:"type"`
+	queueSettings
+}
+
+func (c *call) createQueue() (any, error) {
+	var r createRequest
+	if err := c.decode(&r); err != nil {
+		return nil, err
+	}
+	if r.Name == nil {
+		return nil, fault.Invalid("/name", "name is required: the name of the queue to make")
+	}
+	switch t := or(r.Type, "standard"); t {
+	case "standard":
+	case "fifo":
+		return nil, fault.Invalid("/type", "type is \"fifo\"; this version has standard queues only").WithHint("message_group_id on a standard queue keeps groups from crowding each other out")
+	default:
+		return nil, fault.Invalid("/type", "type is %s; it must be \"standard\" or \"fifo\"", clip(t))
+	}
+	spec, names, err := r.spec(c.project, *r.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := spec.Check(); err != nil {
+		return nil, at(err, "", names)
+	}
+	same := viewQueue(spec.New(time.Time{})) // with its defaults
+	data, err := c.once(r.Key, same, func(ctx context.Context) (any, error) {
+		q, err := c.Store.CreateQueue(ctx, spec)
+		return viewQueue(q), err
+	})
+	return data, at(err, "", names)
+}
+
+type updateRequest struct {
+	keyed
+	queueSettings
+}
+
+func (c *call) updateQueue() (any, error) {
+	var r updateRequest
+	if err := c.decode(&r); err != nil {
+		return nil, err
+	}
+	name, err := c.pathQueue()
+	if err != nil {
+		return nil, err
+	}
+	spec, names, err := r.spec(c.project, name)
+	if err != nil {
+		return nil, err
+	}
+	if spec.DLQ != nil {
+		if err := queue.CheckName("/dlq", *spec.DLQ); err != nil {
+			return nil, at(err, "", names)
+		}
+	}
+	q, err := c.Store.UpdateQueue(c.ctx, spec)
+	return viewQueue(q), at(err, "", names)
+}
+
+// pathQueue gives the queue that the path names. What cannot be a queue's name names none.
+func (c *call) pathQueue() (string, error) {
+	name := c.r.PathValue("queue")
+	if queue.CheckName("", name) != nil {
+		return "", noQueue(name)
+	}
+	return name, nil
+}
+
+func noQueue(name string) error {
+	return fault.New(fault.QueueNotFound, "there is no queue %s", clip(name))
+}
+
+func (c *call) getQueue() (any, error) {
+	name, err := c.pathQueue()
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.Store.Queue(c.ctx, c.project, name)
+	return viewQueue(q), err
+}
+
+func (c *call) listQueues() (any, error) {
+	q, err := c.query("cursor", "limit")
+	if err != nil {
+		return nil, err
+	}
+	p, err := q.page()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.Store.Queues(c.ctx, c.project, queue.Page{After: p.After, Limit: p.Limit + 1})
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, p.Limit, func(q queue.Queue) int64 { return q.ID })
+	return list[queueView]{views(rows, viewQueue), q.next(next)}, nil
+}
+
+func (c *call) deleteQueue() (any, error) {
+	name, err := c.pathQueue()
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.query("force")
+	if err != nil {
+		return nil, err
+	}
+	force, err := q.bool("force")
+	if err != nil {
+		return nil, err
+	}
+	return deleted{true}, c.Store.DeleteQueue(c.ctx, c.project, name, force)
+}
+
+type deleted struct {
+	Deleted bool `json:"deleted"`
+}
+
+func (c *call) pauseQueue() (any, error)  { return c.setPaused(true) }
+func (c *call) resumeQueue() (any, error) { return c.setPaused(false) }
+
+func (c *call) setPaused(paused bool) (any, error) {
+	if err := c.decodeOptional(&keyed{}); err != nil {
+		return nil, err
+	}
+	name, err := c.pathQueue()
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.Store.PauseQueue(c.ctx, c.project, name, paused)
+	return viewQueue(q), err
+}
+
+func (c *call) purgeQueue() (any, error) {
+	var r struct {
+		keyed
+		Confirm *string `json:"confirm"`
+	}
+	if err := c.decode(&r); err != nil {
+		return nil, err
+	}
+	name, err := c.pathQueue()
+	if err != nil {
+		return nil, err
+	}
+	if r.Confirm == nil || *r.Confirm != name {
+		return nil, fault.Invalid("/confirm", "confirm is %s; to purge the queue it must be its name, %q", clip(or(r.Confirm, "")), name).WithHint("what is purged is gone")
+	}
+	n, err := c.Store.PurgeQueue(c.ctx, c.project, name)
+	return struct {
+		Purged int64 `json:"purged"`
+	}{n}, err
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/queue"
+)
+
+// route is a call of the contract.
+type route struct {
+	method, path string
+	scopes       []access.Scope // any of them will do; none: open without a key
+	serve        func(*call) (any, error)
+}
+
+func routes() []route {
+	var (
+		open     []access.Scope
+		publish  = []access.Scope{access.Publish}
+		consume  = []access.Scope{access.Consume}
+		read     = []access.Scope{access.Read}
+		admin    = []access.Scope{access.Admin}
+		webhooks = []access.Scope{access.Webhooks}
+		look     = []access.Scope{access.Webhooks, access.Read}
+		undo     = []access.Scope{access.Webhooks, access.Admin}
+	)
+	return []route{
+		{"GET", "/healthz", open, (*call).healthz},
+		{"GET", "/readyz", open, (*call).readyz},
+
+		{"POST", "/v1/queue/create", admin, (*call).createQueue},
+		{"POST", "/v1/queue/update/{queue}", admin, (*call).updateQueue},
+		{"GET", "/v1/queue/list", read, (*call).listQueues},
+		{"GET", "/v1/queue/get/{queue}", read, (*call).getQueue},
+		{"DELETE", "/v1/queue/delete/{queue}", admin, (*call).deleteQueue},
+		{"POST", "/v1/queue/pause/{queue}", admin, (*call).pauseQueue},
+		{"POST", "/v1/queue/resume/{queue}", admin, (*call).resumeQueue},
+		{"POST", "/v1/queue/purge/{queue}", admin, (*call).purgeQueue},
+		{"GET", "/v1/queue/stats/{queue}", read, (*call).queueStats},
+		{"GET", "/v1/queue/messages/{queue}", read, (*call).messages},
+
+		{"POST", "/v1/queue/publish", publish, (*call).publish},
+		{"POST", "/v1/queue/publish_batch", publish, (*call).publishBatch},
+		{"POST", "/v1/queue/consume", consume, (*call).consume},
+		{"POST", "/v1/queue/ack", consume, settleOne[ackItem](queue.Ack)},
+		{"POST", "/v1/queue/nack", consume, settleOne[nackItem](queue.Nack)},
+		{"POST", "/v1/queue/release", consume, settleOne[releaseItem](queue.Release)},
+		{"POST", "/v1/queue/extend", consume, settleOne[extendItem](queue.Extend)},
+		{"POST", "/v1/queue/ack_batch", consume, settleMany[ackItem](queue.Ack)},
+		{"POST", "/v1/queue/nack_batch", consume, settleMany[nackItem](queue.Nack)},
+		{"POST", "/v1/queue/release_batch", consume, settleMany[releaseItem](queue.Release)},
+		{"POST", "/v1/queue/extend_batch", consume, settleMany[extendItem](queue.Extend)},
+
+		{"GET", "/v1/queue/dlq/list/{queue}", read, (*call).deadLetters},
+		{"POST", "/v1/queue/dlq/redrive/{queue}", admin, (*call).startRedrive},
+		{"GET", "/v1/queue/dlq/redrive/{queue}", look, (*call).getRedriveOf},
+		{"POST", "/v1/queue/dlq/redrive_cancel/{id}", undo, (*call).cancelRedrive},
+		{"GET", "/v1/redrives/{id}", look, (*call).getRedrive},
+		{"POST", "/v1/redrives/{id}/cancel", undo, (*call).cancelRedrive},
+
+		{"POST", "/v1/webhooks/endpoints", webhooks, (*call).createEndpoint},
+		{"GET", "/v1/webhooks/endpoints", look, (*call).listEndpoints},
+		{"GET", "/v1/webhooks/endpoints/{id}", look, (*call).getEndpoint},
+		{"PATCH", "/v1/webhooks/endpoints/{id}", webhooks, (*call).updateEndpoint},
+		{"DELETE", "/v1/webhooks/endpoints/{id}", webhooks, (*call).deleteEndpoint},
+		{"POST", "/v1/webhooks/endpoints/{id}/rotate_secret", webhooks, (*call).rotateSecret},
+		{"POST", "/v1/webhooks/endpoints/{id}/enable", webhooks, (*call).enableEndpoint},
+		{"POST", "/v1/webhooks/endpoints/{id}/disable", webhooks, (*call).disableEndpoint},
+		{"POST", "/v1/webhooks/endpoints/{id}/test", webhooks, (*call).testEndpoint},
+
+		{"POST", "/v1/webhooks/events", webhooks, (*call).sendEvent},
+		{"GET", "/v1/webhooks/events", look, (*call).listEvents},
+		{"GET", "/v1/webhooks/events/{id}", look, (*call).getEvent},
+		{"GET", "/v1/webhooks/deliveries", look, (*call).listDeliveries},
+		{"GET", "/v1/webhooks/deliveries/{id}", look, (*call).getDelivery},
+		{"POST", "/v1/webhooks/deliveries/{id}/resend", webhooks, (*call).resendDelivery},
+		{"POST", "/v1/webhooks/deliveries/{id}/resolve", webhooks, (*call).resolveDelivery},
+		{"POST", "/v1/webhooks/deliveries/{id}/cancel", webhooks, (*call).cancelDelivery},
+		{"POST", "/v1/webhooks/redrive", webhooks, (*call).redriveDeliveries},
+	}
+}
+
+// register makes the routes, and for each path an answer to the methods that it does not have.
+func (s *server) register(routes []route) {
+	methods := map[string][]string{}
+	for _, rt := range routes {
+		s.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, rt) })
+		methods[rt.path] = append(methods[rt.path], rt.method)
+		if rt.method == "GET" {
+			methods[rt.path] = append(methods[rt.path], "HEAD")
+		}
+	}
+	for p, m := range methods {
+		slices.Sort(m)
+		allow := strings.Join(m, ", ")
+		s.mux.HandleFunc(p, func(w http.ResponseWriter, r *http.Request) {
+			s.serve(w, r, route{path: p, serve: func(c *call) (any, error) {
+				c.w.Header().Set("Allow", allow)
+				return nil, fault.New(fault.MethodNotAllowed, "%s does not take %s; it takes %s", p, clip(c.r.Method), allow)
+			}})
+		})
+	}
+	s.mux.HandleFunc("/", s.notFound)
+}
+
+func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, route{path: "other", serve: func(c *call) (any, error) {
+		return nil, fault.New(fault.NotFound, "there is nothing at %s", clip(c.r.URL.Path))
+	}})
+}
+
+// ServeHTTP answers any request. A path that is not in its clean form is none of ours: the mux would redirect it, and a
+// client that follows turns a POST into a GET.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := r.URL.Path; p != "/" && path.Clean(p) != p {
+		s.notFound(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}

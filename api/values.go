@@ -1,0 +1,120 @@
+package api
+
+import (
+	"encoding/json/jsontext"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/onceward/onceward/internal/fault"
+)
+
+// seconds is a duration in a request, whole or decimal. Null is the same as not given, save where a call says otherwise.
+type seconds struct {
+	given, null bool
+	d           time.Duration
+	raw         string
+}
+
+const maxSeconds = 1e9
+
+// UnmarshalJSONFrom reads a number, to the microsecond.
+func (s *seconds) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch v.Kind() {
+	case 'n':
+		*s = seconds{null: true}
+		return nil
+	case '0':
+		f, err := strconv.ParseFloat(string(v), 64)
+		if err != nil && !math.IsInf(f, 0) || math.Abs(f) > maxSeconds {
+			return valueError(v, "a number of seconds, -1000000000 to 1000000000")
+		}
+		*s = seconds{given: true, d: time.Duration(math.Round(f*1e6)) * time.Microsecond, raw: string(v)}
+		return nil
+	}
+	return valueError(v, "a number of seconds")
+}
+
+// in refuses a value out of range.
+func (s seconds) in(field string, low, high time.Duration) error {
+	if s.given && (s.d < low || s.d > high) {
+		return fault.Invalid(field, "%s is %s; it must be %v to %v seconds", lastName(field), s.raw, number(low.Seconds()), number(high.Seconds()))
+	}
+	return nil
+}
+
+// ptr is nil for what was not given.
+func (s seconds) ptr() *time.Duration {
+	if !s.given {
+		return nil
+	}
+	return &s.d
+}
+
+// number writes a float without an exponent, as people write one.
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// moment is a time in a request.
+type moment struct{ time.Time }
+
+// UnmarshalJSONFrom reads RFC 3339, with any offset.
+func (m *moment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if v.Kind() == 'n' {
+		*m = moment{}
+		return nil
+	}
+	var s string
+	if v.Kind() == '"' {
+		b, err := jsontext.AppendUnquote(nil, v)
+		if err != nil {
+			return err
+		}
+		s = string(b)
+	}
+	t, ok := parseTime(s)
+	if !ok {
+		return valueError(v, wantTime)
+	}
+	*m = moment{t}
+	return nil
+}
+
+const wantTime = "a time of RFC 3339 since 1970, like 2026-07-26T00:38:42.320888Z"
+
+func parseTime(s string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	return t.UTC().Truncate(time.Microsecond), err == nil && t.Year() >= 1970
+}
+
+// wholeIn refuses a number out of range.
+func wholeIn(field string, v *int64, low, high int64) error {
+	if v != nil && (*v < low || *v > high) {
+		return fault.Invalid(field, "%s is %d; it must be %d to %d", lastName(field), *v, low, high)
+	}
+	return nil
+}
+
+// rateIn refuses what is no rate.
+func rateIn(field string, v *float64) error {
+	if v != nil && !(*v > 0 && *v <= maxRate) {
+		return fault.Invalid(field, "%s is %v; it must be above 0 and at most %v", lastName(field), number(*v), maxRate)
+	}
+	return nil
+}
+
+const maxRate = 100_000
+
+func or[T any](v *T, otherwise T) T {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
