@@ -181,8 +181,6 @@ CREATE UNIQUE INDEX claims_hash ON claims (hash, kind);
 CREATE INDEX worker_claims_lease ON worker_claims (lease_until) WHERE state IN ('claimed', 'started');
 CREATE INDEX worker_claims_window ON worker_claims (first_at) WHERE state = 'retry' AND ambiguous AND window_s IS NOT NULL;
 CREATE INDEX worker_claims_origin ON worker_claims (origin_at) WHERE state = 'retry';
--- a worker's key by the message that carries it
-CREATE INDEX worker_claims_message ON worker_claims (message_id) WHERE message_id IS NOT NULL;
 CREATE INDEX worker_claims_finished ON worker_claims (finished_at) WHERE state IN ('done', 'failed');
 
 -- what a claim went through beside its attempts: a person's acts, the words of workers fenced out; of a worker's key also grants and outcomes
