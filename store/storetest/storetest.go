@@ -60,6 +60,9 @@ func Run(t *testing.T, b Backend) {
 		{"redrive", redriveTests},
 		{"queues", adminTests},
 		{"retention", retentionTests},
+		{"grants", grantTests},
+		{"words", wordTests},
+		{"reaping", reapTests},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
