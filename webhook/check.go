@@ -178,6 +178,8 @@ func (n *NewEvent) Check() error {
 		return fault.Invalid("/event_type", "an event_type is 1 to %d of A-Za-z0-9._-; this is %q", maxName, clip(n.Type))
 	case len(n.Subject) > maxSubject || !utf8.ValidString(n.Subject) || strings.ContainsFunc(n.Subject, unicode.IsControl):
 		return fault.Invalid("/subject", "a subject is at most %d bytes of UTF-8 without control characters", maxSubject)
+	case n.Endpoints != nil && len(n.Endpoints) == 0:
+		return fault.Invalid("/endpoint_ids", "endpoint_ids is empty; name at least one, or leave it out for every subscriber")
 	case len(n.Endpoints) > maxEndpoints:
 		return fault.Invalid("/endpoint_ids", "endpoint_ids has %d ids; at most %d", len(n.Endpoints), maxEndpoints)
 	case len(n.Payload) == 0:

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -20,7 +22,8 @@ func checkHeaders(h map[string]string) error {
 		return fault.Invalid("/headers", "headers has %d; at most %d", len(h), maxHeaders)
 	}
 	size, seen := 0, map[string]bool{}
-	for name, value := range h {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		value := h[name]
 		at := "/headers/" + pointer.Replace(name)
 		lower := strings.ToLower(name)
 		switch {

@@ -1,0 +1,122 @@
+package webhook
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/onceward/onceward/internal/ids"
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/worker"
+)
+
+const minSlack = 3 * time.Second // the answer's body gets one second of it, the settling the rest
+
+// WorkerConfig says how deliveries are sent. Store, IDs and Rules.Sealer are required.
+type WorkerConfig struct {
+	Store Sender
+	IDs   *ids.Codec
+	Rules Rules
+
+	Slack       time.Duration // a delivery's lease is its endpoint's time-out and this (10 s; at least 3 s)
+	Concurrency int           // attempts at a time (128); each holds a connection, its payload and two goroutines
+	Grace       time.Duration // how long attempts may finish after a stop (20 s)
+	Owner       string        // names this process in the ledger; else host, pid and chance
+	Logger      *slog.Logger  // one wide line per attempt; nil: nothing is logged
+
+	// Guard refuses addresses ([PublicOnly], or none with Rules.AllowPrivate).
+	Guard Guard
+	// Observe is told of each outcome once it is kept, by many goroutines at once.
+	Observe func(o Outcome, applied ledger.Applied)
+}
+
+// Worker sends deliveries: any number of them, in any number of processes, over one store.
+type Worker struct {
+	c    WorkerConfig
+	post poster
+	loop *worker.Loop[*Job, Outcome]
+}
+
+// NewWorker makes a Worker, or says which field is wrong.
+func NewWorker(c WorkerConfig) (*Worker, error) {
+	switch {
+	case c.Store == nil || c.IDs == nil || c.Rules.Sealer == nil:
+		return nil, errors.New("webhook worker: Store, IDs and Rules.Sealer are required")
+	case c.Slack != 0 && c.Slack < minSlack:
+		return nil, fmt.Errorf("webhook worker: Slack is %v; at least %v, so that an attempt's time-out ends before its lease", c.Slack, minSlack)
+	}
+	if c.Slack == 0 {
+		c.Slack = 10 * time.Second
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 128
+	}
+	if c.Owner == "" {
+		host, _ := os.Hostname()
+		c.Owner = fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:8])
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Guard == nil && !c.Rules.AllowPrivate {
+		c.Guard = PublicOnly()
+	}
+	if c.Observe == nil {
+		c.Observe = func(Outcome, ledger.Applied) {}
+	}
+	w := &Worker{c: c, post: wiring{guard: c.Guard}.poster()}
+	var err error
+	w.loop, err = worker.New(worker.Config[*Job, Outcome]{
+		Source: source{w}, Outcomes: outcomes{w}, Effect: effect{w},
+		Concurrency: c.Concurrency, Grace: c.Grace, Logger: c.Logger, Settled: w.settled,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("webhook %w", err)
+	}
+	return w, nil
+}
+
+// Run sends until ctx ends, then stops: it takes no more, lets attempts finish within the grace, and gives back what
+// was not begun. It runs once.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.post.close()
+	return w.loop.Run(ctx)
+}
+
+// Halt ends Run without grace: attempts are broken off, and recorded as what is then known of them.
+func (w *Worker) Halt() { w.loop.Halt() }
+
+// source takes deliveries from the store.
+type source struct{ w *Worker }
+
+func (s source) Receive(ctx context.Context, max int) ([]*Job, error) {
+	t, err := s.w.c.Store.TakeDeliveries(ctx, Take{Owner: s.w.c.Owner, Max: max, Slack: s.w.c.Slack})
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]*Job, len(t.Jobs))
+	for i := range t.Jobs {
+		jobs[i] = &t.Jobs[i]
+	}
+	return jobs, nil
+}
+
+func (s source) Wait(ctx context.Context) { s.w.c.Store.WaitDeliveries(ctx) }
+
+// outcomes brings outcomes to the store: with our own queue outcome, attempt and message commit together.
+type outcomes struct{ w *Worker }
+
+func (o outcomes) Begin(ctx context.Context, jobs []*Job) ([]ledger.Applied, error) {
+	return o.w.c.Store.BeginDeliveries(ctx, jobs)
+}
+
+func (o outcomes) Settle(ctx context.Context, out []Outcome) ([]ledger.Applied, error) {
+	for i := range out {
+		out[i].Ago = time.Since(out[i].began)
+	}
+	return o.w.c.Store.SettleDeliveries(ctx, out...)
+}
