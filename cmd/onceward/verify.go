@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/verify"
+)
+
+type verifyCmd struct {
+	Store string `env:"ONCEWARD_VERIFY_STORE" help:"sqlite, or a PostgreSQL URL that may create databases. Without it both, the second on a cluster of its own if this machine has PostgreSQL."`
+	Times int    `default:"20" help:"Runs of each case."`
+	Lanes int    `default:"6" help:"Runs at a time."`
+	Case  string `help:"Only the case of this name."`
+	Seed  uint64 `help:"Of the random instants, to try the same ones again."`
+	Keep  bool   `help:"Leave the stores of runs that went wrong."`
+	JSON  bool   `name:"json" help:"Print JSON for programs instead of a table."`
+}
+
+var errNotHeld = errors.New("verify: something was lost, doubled or left unfinished, or could not be run")
+
+func (c *verifyCmd) Run(ctx context.Context, out output) error {
+	if c.Times < 1 || c.Lanes < 1 {
+		return usage("--times and --lanes must be at least 1")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	config := verify.Config{Program: program, Times: c.Times, Lanes: c.Lanes, Only: c.Case, Seed: c.Seed, Keep: c.Keep, Progress: os.Stderr}
+	switch {
+	case c.Store == "":
+		config.SQLite = true
+		url, stop, err := verify.OwnCluster(ctx)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "only on SQLite: %v\n", err)
+			break
+		}
+		defer stop()
+		config.Postgres = url
+	case c.Store == "sqlite" || strings.HasPrefix(c.Store, "sqlite:"):
+		config.SQLite = true
+	case strings.HasPrefix(c.Store, "postgres://") || strings.HasPrefix(c.Store, "postgresql://"):
+		config.Postgres = c.Store
+	default:
+		return usage("--store is %q; it is sqlite (in files of their own) or postgres://…", onceward.RedactStore(c.Store))
+	}
+	report, err := verify.Run(ctx, config)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = printJSON(out, report)
+	} else {
+		err = report.Table(out)
+	}
+	if err == nil && !report.OK {
+		err = errNotHeld
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+package verify
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+)
+
+// database is a PostgreSQL database made for one run.
+type database struct {
+	admin string
+	at    *url.URL
+	label string
+	conn  *sql.DB
+}
+
+func newDatabase(ctx context.Context, admin string) (ground, error) {
+	at, err := url.Parse(admin)
+	if err != nil {
+		return nil, fmt.Errorf("the PostgreSQL URL cannot be read: %w", err)
+	}
+	d := &database{admin: admin, at: at, label: "onceward_verify_" + strings.ToLower(rand.Text()[:12])}
+	if err := d.manage(ctx, "CREATE DATABASE "+d.label); err != nil {
+		return nil, fmt.Errorf("make a database of its own: %w", err)
+	}
+	d.at.Path = "/" + d.label
+	if d.conn, err = sql.Open("pgx", d.at.String()); err != nil {
+		return nil, err
+	}
+	d.conn.SetMaxOpenConns(3)
+	return d, nil
+}
+
+// manage runs a statement on the database that the URL names.
+func (d *database) manage(ctx context.Context, statement string) error {
+	c, err := sql.Open("pgx", d.admin)
+	if err != nil {
+		return err
+	}
+	_, err = c.ExecContext(ctx, statement)
+	return errors.Join(err, c.Close())
+}
+
+func (d *database) name() string { return "postgres" }
+func (d *database) shared() bool { return true }
+func (d *database) db() *sql.DB  { return d.conn }
+
+// url limits each server to few connections, since many run side by side, and names them, so that one's can be found.
+func (d *database) url(server string) string {
+	u := *d.at
+	q := u.Query()
+	q.Set("pool_max_conns", "6")
+	q.Set("application_name", server)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// hold locks every claim.
+func (d *database) hold(ctx context.Context) (func() error, error) {
+	tx, err := d.conn.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return nil, fmt.Errorf("hold the store: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, "SELECT id FROM claims ORDER BY id FOR UPDATE"); err != nil {
+		return nil, errors.Join(fmt.Errorf("hold the store: %w", err), tx.Rollback())
+	}
+	return tx.Rollback, nil
+}
+
+// waiting reports whether a server waits for what is held; cut ends those connections of it.
+func (d *database) waiting(ctx context.Context, server string, cut bool) (n int, err error) {
+	what := "count(*)"
+	if cut {
+		what = "count(*) FILTER (WHERE pg_terminate_backend(pid))"
+	}
+	err = d.conn.QueryRowContext(ctx, "SELECT "+what+" FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", server).Scan(&n)
+	return n, err
+}
+
+func (d *database) drop(keep bool) error {
+	err := d.conn.Close()
+	if keep {
+		fmt.Fprintln(os.Stderr, "kept:", d.label)
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return errors.Join(err, d.manage(ctx, "DROP DATABASE "+d.label+" WITH (FORCE)"))
+}

@@ -1,0 +1,58 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ground is a store of one run, seen from outside any server.
+type ground interface {
+	name() string
+	// url names it to the server called server.
+	url(server string) string
+	// shared reports whether two servers may have it at once.
+	shared() bool
+	db() *sql.DB
+	// hold keeps every server from recording an outcome until it is released.
+	hold(ctx context.Context) (release func() error, err error)
+	drop(keep bool) error
+}
+
+// facts is what stands in the database.
+type facts struct {
+	Events, Deliveries, Claims, Done, Messages, InFlight, Attempts, Delivered int
+}
+
+const factsQuery = `SELECT
+  (SELECT count(*) FROM events),
+  (SELECT count(*) FROM deliveries),
+  (SELECT count(*) FROM claims),
+  (SELECT count(*) FROM claims WHERE state = 'done'),
+  (SELECT count(*) FROM messages),
+  (SELECT CAST(coalesce(sum(in_flight), 0) AS bigint) FROM groups),
+  (SELECT count(*) FROM attempts),
+  (SELECT count(*) FROM attempts WHERE outcome = 'delivered')`
+
+func readFacts(ctx context.Context, g ground) (f facts, err error) {
+	err = g.db().QueryRowContext(ctx, factsQuery).
+		Scan(&f.Events, &f.Deliveries, &f.Claims, &f.Done, &f.Messages, &f.InFlight, &f.Attempts, &f.Delivered)
+	if err != nil {
+		err = fmt.Errorf("read the database: %w", err)
+	}
+	return f, err
+}
+
+// claimState gives the state of the run's one claim, and the process that holds or held it (0: none).
+func claimState(ctx context.Context, g ground) (state string, pid int, err error) {
+	var owner sql.NullString
+	if err := g.db().QueryRowContext(ctx, "SELECT state, owner FROM claims").Scan(&state, &owner); err != nil {
+		return "", 0, fmt.Errorf("read the claim: %w", err)
+	}
+	if parts := strings.Split(owner.String, "/"); len(parts) == 3 {
+		pid, _ = strconv.Atoi(parts[1])
+	}
+	return state, pid, nil
+}

@@ -1,0 +1,206 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+)
+
+// run is one run of a case: its store, its servers, its receiver.
+type run struct {
+	config   Config
+	ground   ground
+	verdict  *verdict
+	n        int
+	dice     *rand.Rand
+	servers  []*server
+	receiver *receiver
+	ids      []string // of the deliveries that were answered
+}
+
+// restTime is how long a run may take to come to rest by itself after its fault: a lease, the sweep, a few rungs of a second.
+const restTime = lease + 25*time.Second
+
+// start starts a server on the run's store.
+func (r *run) start(ctx context.Context) (*server, error) {
+	name := fmt.Sprintf("onceward-verify-%d-%c", r.n, 'a'+len(r.servers))
+	s, err := startServer(ctx, r.config.Program, name, r.ground.url(name))
+	if err == nil {
+		r.servers = append(r.servers, s)
+	}
+	return s, err
+}
+
+// receive starts the receiver; by hand the first request waits for the run's word.
+func (r *run) receive(l net.Listener, byHand bool) *receiver {
+	r.receiver = newReceiver(l, byHand)
+	return r.receiver
+}
+
+// open starts what every case needs: a server, a second one where the store is shared, and an endpoint at address.
+func (r *run) open(ctx context.Context, address, policy string) (*server, error) {
+	s, err := r.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.ground.shared() {
+		if _, err := r.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.makeEndpoint(ctx, "http://"+address, policy)
+}
+
+// send hands the run's event over and notes its delivery.
+func (r *run) send(ctx context.Context, s *server, id string) error {
+	e, _, err := s.send(ctx, id)
+	if err == nil {
+		r.ids = append(r.ids, e.Deliveries[0].ID)
+	}
+	return err
+}
+
+// holder gives the server that has the claim, the first one if nobody has it.
+func (r *run) holder(ctx context.Context) (*server, error) {
+	_, pid, err := claimState(ctx, r.ground)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range r.servers {
+		if s.pid() == pid {
+			return s, nil
+		}
+	}
+	return r.servers[0], nil
+}
+
+// killed kills a server and gives the one that goes on: the other one, or itself started again.
+func (r *run) killed(ctx context.Context, s *server) (*server, error) {
+	s.kill()
+	for i, o := range r.servers {
+		if o == s {
+			r.servers = append(r.servers[:i], r.servers[i+1:]...)
+			break
+		}
+	}
+	if len(r.servers) > 0 {
+		return r.servers[0], nil
+	}
+	return r.start(ctx)
+}
+
+// within gives a random duration below limit.
+func (r *run) within(limit time.Duration) time.Duration {
+	return time.Duration(r.dice.Int64N(int64(limit)))
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// until asks again and again until yes, an error, or the limit; it reports whether it came to yes.
+func until(ctx context.Context, limit time.Duration, yes func() (bool, error)) (bool, error) {
+	for end := time.Now().Add(limit); ; {
+		if ok, err := yes(); ok || err != nil {
+			return ok, err
+		}
+		if time.Now().After(end) {
+			return false, nil
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return false, err
+		}
+	}
+}
+
+// rest waits until every delivery is delivered as s tells it, stops the servers, and judges what the receiver saw and what
+// stands in the database: one event, one delivery and one finished claim each, no message, no slot in use, at most
+// mostRequests under one key.
+func (r *run) rest(ctx context.Context, s *server, mostRequests int) error {
+	var last delivery
+	done, err := until(ctx, restTime, func() (bool, error) {
+		for _, id := range r.ids {
+			d, err := s.delivery(ctx, id)
+			if err != nil {
+				return false, err
+			}
+			if last = d; d.State != "delivered" {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	v := r.verdict
+	if !done {
+		v.note(&v.unfinished, "after %v a delivery is %s: %+v", restTime, last.State, last)
+	}
+	var stops []error
+	for _, s := range r.servers {
+		stops = append(stops, s.stop(ctx))
+	}
+	if err := errors.Join(stops...); err != nil {
+		return err
+	}
+	f, err := readFacts(ctx, r.ground)
+	if err != nil {
+		return err
+	}
+	r.judge(f, mostRequests)
+	return nil
+}
+
+func (r *run) judge(f facts, mostRequests int) {
+	v, want := r.verdict, len(r.ids)
+	requests, effects := r.receiver.seen()
+	for _, key := range sortedKeys(requests) {
+		n := requests[key]
+		v.requests += n
+		v.repeated += n - 1
+		if n > mostRequests {
+			v.note(&v.doubled, "%d requests under the key %s; at most %d", n, key, mostRequests)
+		}
+	}
+	for _, key := range sortedKeys(effects) {
+		v.effects += effects[key]
+	}
+	switch {
+	case v.effects < want:
+		v.note(&v.lost, "%d effects of %d", v.effects, want)
+	case v.effects > want:
+		v.note(&v.doubled, "%d effects of %d: the same event came under several keys", v.effects, want)
+	}
+	for what, n := range map[string]int{"events": f.Events, "deliveries": f.Deliveries, "claims": f.Claims} {
+		switch {
+		case n < want:
+			v.note(&v.lost, "%d %s of %d", n, what, want)
+		case n > want:
+			v.note(&v.doubled, "%d %s instead of %d", n, what, want)
+		}
+	}
+	if f.Done != f.Claims {
+		v.note(&v.unfinished, "%d of %d claims are done", f.Done, f.Claims)
+	}
+	if f.Messages != 0 || f.InFlight != 0 {
+		v.note(&v.unfinished, "%d messages and %d slots in use are left", f.Messages, f.InFlight)
+	}
+	if f.Delivered != want {
+		v.note(&v.doubled, "%d attempts are recorded as delivered, of %d", f.Delivered, want)
+	}
+	if f.Attempts < v.requests {
+		v.note(&v.lost, "%d requests and only %d attempts in the history", v.requests, f.Attempts)
+	}
+}
