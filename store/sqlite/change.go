@@ -20,7 +20,7 @@ func (t *tx) applyChange(was, m *queue.Row, c queue.Change) error {
 	if err := t.addSlots(was.GroupID, c.Slot); err != nil {
 		return err
 	}
-	if c.Slot < 0 {
+	if c.Slot < 0 && was.GroupID != 0 {
 		t.wake(was.QueueID, t.now) // a slot is free: what waited for it can go
 	}
 	if !c.Wake.IsZero() {

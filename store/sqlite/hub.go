@@ -71,3 +71,10 @@ func (h *hub) wakeAll() {
 		delete(h.waiting, q)
 	}
 }
+
+// over reports whether the store is closed.
+func (h *hub) over() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}

@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward/internal/batch"
@@ -16,8 +18,8 @@ const retryAfter = time.Second
 
 // job is one closure for the lane of writes.
 type job struct {
-	op   string
-	size int // of what it will store, in bytes
+	op   string // a verb, then perhaps its object: receive "jobs"
+	size int    // of what it will store, in bytes
 	run  func(*tx) error
 }
 
@@ -106,8 +108,8 @@ func (db *DB) commit(_ context.Context, jobs []*job) (out []batch.Result[struct{
 	}()
 	out = make([]batch.Result[struct{}], len(jobs))
 	for i, j := range jobs {
-		if out[i].Err = t.nest(j.run); undoes(out[i].Err) {
-			return nil, out[i].Err
+		if out[i].Err = t.nest(j.run); t.undone {
+			return nil, cmp.Or(out[i].Err, errUndone)
 		}
 	}
 	if _, err := t.exec("COMMIT"); err != nil {
@@ -131,7 +133,8 @@ func (db *DB) begin() error {
 func (db *DB) observe(jobs []*job, took time.Duration) {
 	n := map[string]int{}
 	for _, j := range jobs {
-		n[j.op]++
+		verb, _, _ := strings.Cut(j.op, " ")
+		n[verb]++
 	}
 	for op, items := range n {
 		db.options.Observe(op, items, took)

@@ -45,6 +45,7 @@ type DB struct {
 	turns   int64                // the newest turn of a group; of the writer's lane alone
 	swept   sweepState           // of the writer's lane alone
 	hub     hub
+	paces   paces // of running redrives
 	closing sync.Once
 }
 

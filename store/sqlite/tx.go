@@ -17,14 +17,21 @@ type tx struct {
 	over  bool
 	depth int // of savepoints
 
+	// undone: SQLite may have rolled everything back by itself. Nothing more may be done, or it would be done outside.
+	undone bool
+
 	// What is to be done once it is committed, and to be undone if not.
 	after    []func()
 	reserved []reservation
 	wakes    []wake
+
+	queues map[queueName]*queueRow // found so far
 }
 
 // now is the database's clock: the process that owns the file is the database. Cut to what is stored.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+var errUndone = errors.New("the transaction was rolled back")
 
 var errOver = errors.New("the transaction is over: its context was used outside of the effect it was given to")
 
@@ -41,13 +48,17 @@ func (t *tx) nest(f func(*tx) error) error {
 	if err != nil {
 		t.after, t.wakes = t.after[:after], t.wakes[:wakes]
 		t.unreserve(reserved)
+		t.queuesChanged()
 		if _, e := t.exec("ROLLBACK TO " + name); e != nil {
+			t.undone = true
 			return errors.Join(err, e)
 		}
 	}
 	if _, e := t.exec("RELEASE " + name); e != nil {
+		t.undone = true
 		return errors.Join(err, e)
 	}
+	t.undone = t.undone || undoes(err)
 	return err
 }
 

@@ -106,12 +106,13 @@ CREATE INDEX messages_dead_group ON messages (source_gid, id) WHERE dead_at IS N
 
 -- Kept counts, so that no depth of a queue costs a count of its rows. Triggers keep them in the transaction that changes messages.
 --  total   messages in the queue            leased   of them those with leased = 1
---  dead    dead letters that came from it
+--  dead    dead letters that came from it   dead_here  dead letters that are in it
 CREATE TABLE counts (
-  queue  INTEGER PRIMARY KEY,
-  total  INTEGER NOT NULL DEFAULT 0,
-  leased INTEGER NOT NULL DEFAULT 0,
-  dead   INTEGER NOT NULL DEFAULT 0
+  queue     INTEGER PRIMARY KEY,
+  total     INTEGER NOT NULL DEFAULT 0,
+  leased    INTEGER NOT NULL DEFAULT 0,
+  dead      INTEGER NOT NULL DEFAULT 0,
+  dead_here INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 INSERT INTO counts (queue) VALUES (1), (2);
 -- How many of its messages are put off until a second. What is over counts nothing any more and is swept.
@@ -133,13 +134,14 @@ CREATE TRIGGER messages_out AFTER DELETE ON messages BEGIN
 END;
 CREATE TRIGGER messages_dead_out AFTER DELETE ON messages WHEN OLD.dead_at IS NOT NULL BEGIN
   UPDATE counts SET dead = dead - 1 WHERE queue = OLD.source_queue;
+  UPDATE counts SET dead_here = dead_here - 1 WHERE queue = OLD.queue;
 END;
 CREATE TRIGGER messages_lease_turned AFTER UPDATE OF leased ON messages WHEN OLD.queue = NEW.queue AND OLD.leased <> NEW.leased BEGIN
   UPDATE counts SET leased = leased + NEW.leased - OLD.leased WHERE queue = NEW.queue;
 END;
 CREATE TRIGGER messages_moved AFTER UPDATE OF queue ON messages WHEN OLD.queue <> NEW.queue BEGIN
-  UPDATE counts SET total = total - 1, leased = leased - OLD.leased WHERE queue = OLD.queue;
-  UPDATE counts SET total = total + 1, leased = leased + NEW.leased WHERE queue = NEW.queue;
+  UPDATE counts SET total = total - 1, leased = leased - OLD.leased, dead_here = dead_here - (OLD.dead_at IS NOT NULL) WHERE queue = OLD.queue;
+  UPDATE counts SET total = total + 1, leased = leased + NEW.leased, dead_here = dead_here + (NEW.dead_at IS NOT NULL) WHERE queue = NEW.queue;
   UPDATE counts SET dead = dead - 1 WHERE queue = OLD.source_queue;
   UPDATE counts SET dead = dead + 1 WHERE queue = NEW.source_queue;
 END;
@@ -226,8 +228,6 @@ CREATE INDEX claims_lease ON claims (lease_until) WHERE kind = 'w' AND lease_unt
 CREATE INDEX claims_window ON claims (first_at) WHERE kind = 'w' AND state = 'retry' AND ambiguous = 1 AND window_s IS NOT NULL;
 CREATE INDEX claims_origin ON claims (origin_at) WHERE kind = 'w' AND state = 'retry';
 CREATE INDEX claims_finished ON claims (kind, finished_at) WHERE finished_at IS NOT NULL;
--- a worker's key by the message that carries it
-CREATE INDEX claims_message ON claims (message_id) WHERE kind = 'w' AND message_id IS NOT NULL;
 
 -- what a claim went through beside its attempts: a person's acts, the words of workers fenced out; of a worker's key also grants and outcomes
 CREATE TABLE claim_notes (
@@ -339,13 +339,13 @@ CREATE TABLE redrives (
 CREATE UNIQUE INDEX redrives_running ON redrives (project, queue) WHERE state = 'running';
 
 -- A redrive of deliveries goes endpoint by endpoint. A part waits for the outcome of its canary, the delivery that went first, or is
--- open: its dead letters from after_id (not included) to until_id go. A part that is over has no row.
+-- open: its dead letters after after_id go, n of them at most. A part that is over has no row.
 CREATE TABLE redrive_parts (
   redrive  INTEGER NOT NULL,
   endpoint INTEGER NOT NULL,
   state    TEXT NOT NULL CHECK (state IN ('waiting', 'open')),
   canary   INTEGER,
   after_id INTEGER NOT NULL DEFAULT 0,
-  until_id INTEGER NOT NULL,
+  n        INTEGER NOT NULL CHECK (n >= 0), -- of those that the redrive concerns, not yet moved or left
   PRIMARY KEY (redrive, endpoint)
 ) STRICT, WITHOUT ROWID;

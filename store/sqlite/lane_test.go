@@ -1,0 +1,241 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward/idempotency"
+	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/queue"
+)
+
+func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "test.db") }
+
+func (db *DB) put(ctx context.Context, name string, then error) error {
+	return db.write(ctx, "put", 0, func(t *tx) error {
+		if _, err := t.exec("meta_set", name, 1); err != nil {
+			return err
+		}
+		return then
+	})
+}
+
+func (db *DB) has(t testing.TB, name string) bool {
+	t.Helper()
+	var n int
+	if err := db.read(t.Context(), "has", func(t *tx) error {
+		return t.row("SELECT count(*) FROM meta WHERE name = ?", name).Scan(&n)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n == 1
+}
+
+// Calls that come while a commit is under way share the next one.
+func TestLaneSharesCommits(t *testing.T) {
+	t.Parallel()
+	var commits, items atomic.Int64
+	db, err := Open(t.Context(), tempFile(t), Options{Observe: func(op string, n int, _ time.Duration) {
+		if op == "put" {
+			commits.Add(1)
+			items.Add(int64(n))
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		db.write(context.Background(), "hold", 0, func(*tx) error { close(inside); <-goOn; return nil })
+	})
+	<-inside
+	const n = 50
+	var entered sync.WaitGroup
+	for i := range n {
+		entered.Add(1)
+		wg.Go(func() {
+			entered.Done()
+			if err := db.put(context.Background(), fmt.Sprint("k", i), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	entered.Wait()
+	close(goOn)
+	wg.Wait()
+	if items.Load() != n || commits.Load() > n/2 {
+		t.Errorf("%d writes took %d commits", items.Load(), commits.Load())
+	}
+}
+
+// One closure that fails or panics is undone; what shares its commit is not.
+func TestSavepointIsolation(t *testing.T) {
+	t.Parallel()
+	db := open(t, tempFile(t))
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		db.write(context.Background(), "hold", 0, func(*tx) error { close(inside); <-goOn; return nil })
+	})
+	<-inside
+	bad := errors.New("bad")
+	wg.Go(func() {
+		if err := db.put(context.Background(), "good", nil); err != nil {
+			t.Error(err)
+		}
+	})
+	wg.Go(func() {
+		if err := db.put(context.Background(), "bad", bad); !errors.Is(err, bad) {
+			t.Error(err)
+		}
+	})
+	wg.Go(func() {
+		err := db.write(context.Background(), "put", 0, func(t *tx) error {
+			t.exec("meta_set", "panic", 1)
+			panic("boom")
+		})
+		if _, ok := errors.AsType[*batch.PanicError](err); !ok {
+			t.Error(err)
+		}
+	})
+	wg.Go(func() {
+		err := db.write(context.Background(), "put", 0, func(x *tx) error {
+			ctx := x.context(context.Background())
+			if err := db.put(ctx, "inner-bad", bad); !errors.Is(err, bad) {
+				t.Error(err)
+			}
+			return db.put(ctx, "inner-good", nil)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	close(goOn)
+	wg.Wait()
+	for name, want := range map[string]bool{"good": true, "bad": false, "panic": false, "inner-bad": false, "inner-good": true} {
+		if db.has(t, name) != want {
+			t.Errorf("%s: stored %v", name, !want)
+		}
+	}
+}
+
+// A context that carries a transaction is no use once that is over.
+func TestTransactionOutlived(t *testing.T) {
+	t.Parallel()
+	db := open(t, tempFile(t))
+	var kept context.Context
+	_, _, err := db.Once(t.Context(), idempotency.Request{Project: 1, Scope: "x", Key: "k", Hash: make([]byte, 32)}, func(ctx context.Context) ([]byte, error) {
+		kept = ctx
+		_, err := db.HasKeys(ctx)
+		return nil, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.put(kept, "late", nil); !errors.Is(err, errOver) {
+		t.Errorf("a write with it: %v", err)
+	}
+	if _, err := db.HasKeys(kept); !errors.Is(err, errOver) {
+		t.Errorf("a read with it: %v", err)
+	}
+}
+
+// A full disk is UNAVAILABLE, stores nothing, and needs no restart once there is room.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	db := open(t, tempFile(t))
+	var pages int
+	if err := db.writer.row("PRAGMA page_count").Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.writer.run(fmt.Sprintf("PRAGMA max_page_count = %d", pages+20)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`"` + strings.Repeat("x", 30000) + `"`)
+	stored := 0
+	var err error
+	for err == nil && stored < 100 {
+		var p []queue.Published
+		if p, err = db.Publish(t.Context(), queue.Publish{Project: 1, Queue: "q", Body: body}); err == nil && p[0].Err == nil {
+			stored++
+		}
+	}
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || e.Code != fault.Unavailable || e.RetryAfter == 0 {
+		t.Fatalf("the disk is full: %v", err)
+	}
+	// Again, with company in its commit: neither is stored, both are told.
+	if _, err := db.Publish(t.Context(), queue.Publish{Project: 1, Queue: "q", Body: body}); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("again: %v", err)
+	}
+	if err := db.writer.run("PRAGMA max_page_count = 1000000"); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := db.Publish(t.Context(), queue.Publish{Project: 1, Queue: "q", Body: body}); err != nil || p[0].Err != nil {
+		t.Fatalf("with room again: %v", err)
+	}
+	s, err := db.QueueStats(t.Context(), 1, "q")
+	if err != nil || s.Messages != int64(stored+1) {
+		t.Errorf("%d messages, answered %d: %v", s.Messages, stored+1, err)
+	}
+	var check string
+	if err := db.writer.row("PRAGMA integrity_check").Scan(&check); err != nil || check != "ok" {
+		t.Error(check, err)
+	}
+}
+
+// An id is never used twice: not after its row was deleted, nor over a restart, nor after its transaction was undone.
+func TestIDsAreNeverReused(t *testing.T) {
+	t.Parallel()
+	file := tempFile(t)
+	db := open(t, file)
+	if _, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	publish := func() {
+		t.Helper()
+		p, err := db.Publish(t.Context(), queue.Publish{Project: 1, Queue: "q", Body: []byte("1")})
+		if err != nil || p[0].Err != nil {
+			t.Fatal(err, p)
+		}
+		if p[0].ID <= last {
+			t.Errorf("id %d after %d", p[0].ID, last)
+		}
+		last = p[0].ID
+	}
+	publish()
+	if n, err := db.PurgeQueue(t.Context(), 1, "q"); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	publish()
+	undone := errors.New("undone")
+	err := db.write(t.Context(), "test", 0, func(t *tx) error {
+		for range 3 * sequenceBlock { // reserves anew, and loses that
+			if _, err := t.id(seqMessages); err != nil {
+				return err
+			}
+		}
+		return undone
+	})
+	if !errors.Is(err, undone) {
+		t.Fatal(err)
+	}
+	publish()
+	db.Close()
+	db = open(t, file)
+	publish()
+}

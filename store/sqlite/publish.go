@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/queue"
+)
+
+// Publish stores messages, each with its key.
+func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Published, error) {
+	out := make([]queue.Published, len(items))
+	op, size := "publish", 0
+	for i := range items {
+		size += len(items[i].Body) + 512
+	}
+	if len(items) > 0 {
+		op += " " + strconv.Quote(items[0].Queue)
+	}
+	err := db.write(ctx, op, size, func(t *tx) error {
+		for i := range items {
+			r, err := t.publish(&items[i])
+			if _, ok := err.(*fault.Error); err != nil && !ok {
+				return err
+			}
+			out[i] = r
+			out[i].Err = err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// publish stores one message. A fault.Error says that nothing of it was stored.
+func (t *tx) publish(p *queue.Publish) (queue.Published, error) {
+	if err := p.Check(); err != nil {
+		return queue.Published{}, err
+	}
+	first, known, err := t.published(p)
+	if err != nil || known {
+		return first, err
+	}
+	q, err := t.queueByName(p.Project, p.Queue)
+	if err != nil {
+		return queue.Published{}, err
+	}
+	if p.Delay >= q.Retention {
+		return queue.Published{}, fault.Invalid("/delay_seconds", "delay_seconds is %v; it must be below the queue's retention of %v", p.Delay.Seconds(), q.Retention.Seconds())
+	}
+	var group int64
+	if p.Group != "" {
+		if group, err = t.fairGroup(q, p.Group); err != nil {
+			return queue.Published{}, err
+		}
+	}
+	id, err := t.id(seqMessages)
+	if err != nil {
+		return queue.Published{}, err
+	}
+	m := p.New(t.now, q.Queue, id, group)
+	if err := t.insertMessage(&m); err != nil {
+		return queue.Published{}, err
+	}
+	if err := t.insertBody(id, p.Body, p.Headers); err != nil {
+		return queue.Published{}, err
+	}
+	if p.Key != "" {
+		_, err := t.exec("publish_key_insert", p.Project, p.Queue, p.Key, p.Hash, id, at(m.PublishedAt), at(m.VisibleAt), at(t.now.Add(q.DedupWindow)))
+		if err != nil {
+			return queue.Published{}, err
+		}
+	}
+	return queue.Published{ID: id, PublishedAt: m.PublishedAt, VisibleAt: m.VisibleAt}, t.wakeGroup(group, q.ID, m.VisibleAt)
+}
+
+// published looks for the first message of a publish key that is in its window.
+func (t *tx) published(p *queue.Publish) (first queue.Published, known bool, err error) {
+	if p.Key == "" {
+		return first, false, nil
+	}
+	var hash []byte
+	var until time.Time
+	known, err = found(t.row("publish_key", p.Project, p.Queue, p.Key).Scan(&first.ID, &hash, toTime(&first.PublishedAt), toTime(&first.VisibleAt), toTime(&until)))
+	switch {
+	case err != nil || !known:
+		return queue.Published{}, false, err
+	case !until.After(t.now):
+		_, err = t.exec("publish_key_delete", p.Project, p.Queue, p.Key)
+		return queue.Published{}, false, err
+	case !bytes.Equal(hash, p.Hash):
+		return queue.Published{}, true, fault.New(fault.IdempotencyKeyReused, "the idempotency key was used for another message of queue %q", p.Queue).
+			WithHint("a key stands for one request; use another key, or send the first request again")
+	}
+	first.Replay = true
+	return first, true, nil
+}
+
+// fairGroup finds a group of a queue, or makes it. The first one makes the ungrouped messages a group too.
+func (t *tx) fairGroup(q *queueRow, name string) (int64, error) {
+	if !q.Grouped {
+		ungrouped := group{Queue: q.ID, Slots: unlimited, NextAt: t.now}
+		if err := t.addGroup(&ungrouped); err != nil {
+			return 0, err
+		}
+		grouped := *q
+		grouped.Grouped = true
+		if err := t.saveQueue(&grouped); err != nil {
+			return 0, err
+		}
+	}
+	var id int64
+	ok, err := found(t.row("group_by_name", q.ID, name).Scan(&id))
+	if err != nil || ok {
+		return id, err
+	}
+	g := group{Queue: q.ID, Name: name, Slots: unlimited}
+	err = t.addGroup(&g)
+	return g.ID, err
+}
+
+func (t *tx) addGroup(g *group) error {
+	var err error
+	if g.ID, err = t.id(seqGroups); err != nil {
+		return err
+	}
+	return t.insertGroup(g)
+}

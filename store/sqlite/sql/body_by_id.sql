@@ -1,0 +1,1 @@
+SELECT body, headers FROM bodies WHERE id = ?

@@ -1,0 +1,1 @@
+SELECT total, leased, dead, dead_here FROM counts WHERE queue = ?

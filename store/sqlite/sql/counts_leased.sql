@@ -1,0 +1,1 @@
+SELECT queue FROM counts WHERE leased > 0

@@ -1,0 +1,1 @@
+SELECT id FROM groups WHERE queue = ? AND name = ?

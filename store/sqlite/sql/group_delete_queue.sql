@@ -1,0 +1,1 @@
+DELETE FROM groups WHERE id IN (SELECT id FROM groups WHERE queue = ? LIMIT ?)

@@ -1,0 +1,1 @@
+SELECT name FROM groups WHERE id = ?

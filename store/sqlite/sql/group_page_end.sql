@@ -1,0 +1,1 @@
+SELECT id FROM groups WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?

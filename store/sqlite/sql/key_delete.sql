@@ -1,0 +1,1 @@
+DELETE FROM keys WHERE project = ? AND name = ? OR hash = ?

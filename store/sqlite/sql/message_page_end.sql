@@ -1,0 +1,1 @@
+SELECT id FROM messages WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?

@@ -1,0 +1,1 @@
+DELETE FROM publish_keys WHERE project = ? AND queue = ? AND key = ?

@@ -1,0 +1,1 @@
+SELECT id FROM queues WHERE dlq = ? LIMIT 1

@@ -1,0 +1,1 @@
+SELECT id FROM redrives INDEXED BY redrives_running WHERE state = 'running' ORDER BY id

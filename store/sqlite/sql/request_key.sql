@@ -1,0 +1,1 @@
+SELECT hash, answer, event, expires_at FROM request_keys WHERE project = ? AND scope = ? AND key = ?

@@ -1,0 +1,1 @@
+DELETE FROM request_keys WHERE project = ? AND scope = ? AND key = ?
