@@ -37,6 +37,11 @@ func again(err error) bool {
 	return lost(err)
 }
 
+// againAlone is again for a statement that is a transaction by itself: a connection lost while it ran may have lost only its answer.
+func againAlone(err error) bool {
+	return again(err) && (pgconn.SafeToRetry(err) || !lost(err))
+}
+
 // lost reports whether err is that of a connection.
 func lost(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {

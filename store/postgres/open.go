@@ -38,11 +38,13 @@ type Options struct {
 
 // DB is a store.
 type DB struct {
-	opts   Options
-	pool   *pgxpool.Pool
-	secret []byte
-	hub    *hub
-	sweeps sweepState
+	opts     Options
+	pool     *pgxpool.Pool
+	secret   []byte
+	hub      *hub
+	sweeps   sweepState
+	groupIDs groupCache
+	lows     lowMarks
 
 	publishes *batch.Batcher[queue.Publish, queue.Published]
 	settles   *batch.Batcher[queue.Settle, queue.Settled]

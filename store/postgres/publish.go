@@ -1,13 +1,217 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/queue"
 )
 
+var (
+	publishSQL      = stmt("publish")
+	publishKnownSQL = stmt("publish_known")
+)
+
+// Publish stores messages, each with its key in one transaction. Calls of many share commits.
+func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Published, error) {
+	out := make([]queue.Published, len(items))
+	good := make([]queue.Publish, 0, len(items))
+	at := make([]int, 0, len(items))
+	for i := range items {
+		if err := checkPublish(&items[i]); err != nil {
+			out[i].Err = err
+			continue
+		}
+		good, at = append(good, items[i]), append(at, i)
+	}
+	err := through(ctx, db, "publish", db.publishes, db.publishIn, good, func(i int, p queue.Published, err error) {
+		if err != nil {
+			p = queue.Published{Err: err}
+		}
+		out[at[i]] = p
+	})
+	return out, err
+}
+
+// checkPublish refuses what the schema would refuse for its whole batch.
+func checkPublish(p *queue.Publish) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	for k, v := range p.Headers {
+		if strings.ContainsRune(k, 0) || strings.ContainsRune(v, 0) {
+			return fault.Invalid("/headers", "a header has the character U+0000")
+		}
+	}
+	return nil
+}
+
 func (db *DB) commitPublishes(ctx context.Context, items []queue.Publish) ([]batch.Result[queue.Published], error) {
-	return nil, errors.New("not here yet")
+	return commit(ctx, db, items, db.publishIn)
+}
+
+// publishIn stores items by one statement, and looks again for those whose key was known or has run out meanwhile.
+func (db *DB) publishIn(ctx context.Context, items []queue.Publish) ([]queue.Published, error) {
+	out := make([]queue.Published, len(items))
+	todo := make([]int, len(items))
+	for i := range todo {
+		todo[i] = i
+	}
+	for round := 0; len(todo) > 0; round++ {
+		if round == maxTries {
+			return nil, errAgain
+		}
+		known, err := db.publishSome(ctx, items, todo, out)
+		if err != nil {
+			if !goneGroup(err) {
+				return nil, err
+			}
+			if db.groupIDs.forget(); db.carried(ctx) != nil {
+				return nil, errAgain // the whole transaction, which has failed
+			}
+			continue
+		}
+		if todo, err = db.firstAnswers(ctx, items, known, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// goneGroup reports whether a publish failed because a group was swept while it was on its way.
+func goneGroup(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23514" && e.ConstraintName == "messages_prio_check"
+}
+
+// publishSome stores the items at the places in todo, and answers those whose key was known.
+func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int, out []queue.Published) (known []int, err error) {
+	groups, err := db.groupsOf(ctx, items, todo)
+	if err != nil {
+		return nil, err
+	}
+	args, err := publishArgs(items, todo, groups)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.conn(ctx).Query(ctx, publishSQL, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	wakes := map[int64]time.Duration{}
+	for n := 0; rows.Next(); n++ {
+		var id, q int64
+		var what string
+		var now, vis time.Time
+		var retention float64
+		if err := rows.Scan(&id, &what, &now, &vis, &q, &retention); err != nil {
+			return nil, err
+		}
+		i := todo[n]
+		p := &items[i]
+		switch what {
+		case "stored":
+			out[i] = queue.Published{ID: id, PublishedAt: now, VisibleAt: vis}
+			if in, ok := wakes[q]; !ok || p.Delay < in {
+				wakes[q] = p.Delay
+			}
+		case "known":
+			known = append(known, i)
+		case "queue":
+			out[i].Err = noQueue(p.Queue)
+		case "delay":
+			out[i].Err = fault.Invalid("/delay_seconds", "delay_seconds is %v; it must be below the retention of queue %q, which is %v", p.Delay.Seconds(), p.Queue, retention)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	db.afterCommit(ctx, func() {
+		for q, in := range wakes {
+			db.hub.wake(q, in)
+		}
+	})
+	return known, nil
+}
+
+// firstAnswers answers the items whose key was known with what was answered first; those whose key has run out since are left to do.
+func (db *DB) firstAnswers(ctx context.Context, items []queue.Publish, known []int, out []queue.Published) (left []int, err error) {
+	if len(known) == 0 {
+		return nil, nil
+	}
+	rows, err := db.conn(ctx).Query(ctx, publishKnownSQL,
+		column(known, func(i int) int64 { return items[i].Project }),
+		column(known, func(i int) string { return items[i].Queue }),
+		column(known, func(i int) string { return items[i].Key }))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := make(map[int]bool, len(known))
+	for rows.Next() {
+		var n int
+		var hash []byte
+		p := queue.Published{Replay: true}
+		if err := rows.Scan(&n, &hash, &p.ID, &p.PublishedAt, &p.VisibleAt); err != nil {
+			return nil, err
+		}
+		i := known[n-1]
+		if !bytes.Equal(hash, items[i].Hash) {
+			p = queue.Published{Err: fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used in queue %q for another message", items[i].Key, items[i].Queue).
+				WithHint("a key stands for one request: make a new key for a new message")}
+		}
+		out[i], found[i] = p, true
+	}
+	for _, i := range known {
+		if !found[i] {
+			left = append(left, i)
+		}
+	}
+	return left, rows.Err()
+}
+
+func publishArgs(items []queue.Publish, todo []int, groups []int64) ([]any, error) {
+	headers := make([]string, len(todo))
+	for n, i := range todo {
+		if len(items[i].Headers) > 0 {
+			b, err := json.Marshal(items[i].Headers)
+			if err != nil {
+				return nil, err
+			}
+			headers[n] = string(b)
+		}
+	}
+	return []any{
+		column(todo, func(i int) int64 { return items[i].Project }),
+		column(todo, func(i int) string { return items[i].Queue }),
+		column(todo, func(i int) []byte { return bodyOf(items[i].Body) }),
+		headers,
+		column(todo, func(i int) float64 { return seconds(items[i].Delay) }),
+		column(todo, func(i int) int16 { return int16(items[i].Priority) }),
+		groups,
+		column(todo, func(i int) time.Time { return items[i].OriginAt }),
+		column(todo, func(i int) string { return items[i].Key }),
+		column(todo, func(i int) []byte { return items[i].Hash }),
+	}, nil
+}
+
+// bodyOf keeps an empty body apart from none.
+func bodyOf(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+func noQueue(name string) error {
+	return fault.New(fault.QueueNotFound, "there is no queue %q", name).WithHint("make it first: POST /v1/queue/create")
 }

@@ -1,0 +1,216 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/queue"
+)
+
+var (
+	receiveQueueSQL = stmt("receive_queue")
+	receivePlainSQL = stmt("receive_plain")
+	receiveGroupSQL = stmt("receive_group")
+	lapseSQL        = stmt("lapse")
+)
+
+const (
+	groupRounds = 4   // looks at groups of one receive: each parks those that have nothing
+	lapseFirst  = 200 // lapsed leases given back in front of a grouped receive; the sweep does the rest
+)
+
+// Receive hands out messages. It is set-based, one statement a look: the rule it holds to is queue.Row.Receive.
+func (db *DB) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, error) {
+	if r.Max <= 0 {
+		return nil, nil
+	}
+	defer db.observe("receive", r.Max, time.Now())
+	var out []queue.Message
+	var q receiveQueue
+	err := db.alone(ctx, func(ctx context.Context) (err error) {
+		out = nil
+		if q, err = db.receiveQueue(ctx, r); err != nil || q.paused {
+			return err
+		}
+		if q.grouped {
+			if out, err = db.receiveGrouped(ctx, q, r); err != nil {
+				return err
+			}
+		}
+		return db.receivePlain(ctx, q, r, &out)
+	})
+	if err != nil && len(out) == 0 {
+		return nil, fmt.Errorf("receive %q: %w", r.Queue, err)
+	}
+	if len(out) == r.Max {
+		db.hub.more(q.id)
+	}
+	return out, nil
+}
+
+type receiveQueue struct {
+	id              int64
+	paused, grouped bool
+	lease           float64
+}
+
+func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue, err error) {
+	err = db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue).Scan(&q.id, &q.paused, &q.grouped, &q.lease)
+	if err == pgx.ErrNoRows {
+		return q, noQueue(r.Queue)
+	}
+	if r.Visibility > 0 {
+		q.lease = seconds(r.Visibility)
+	}
+	return q, err
+}
+
+// receiveGrouped looks at the groups whose turn it is, until it has enough or they have no more.
+func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receive) (out []queue.Message, err error) {
+	if err := db.lapse(ctx, lapseFirst); err != nil {
+		return nil, err
+	}
+	bytes := 0
+	for range groupRounds {
+		left := r.Max - len(out)
+		visits := min(left, max(25, left/10))
+		got, err := db.receiveRows(ctx, r, receiveGroupSQL, q.id, left, q.lease, max(4, visits))
+		if err != nil {
+			if len(out) > 0 {
+				return out, nil // what is leased is handed out
+			}
+			return nil, err
+		}
+		for _, m := range got {
+			bytes += len(m.Body)
+			out = append(out, m.Message)
+		}
+		if len(out) >= r.Max || len(got) == 0 || bytes >= queue.MaxReceiveBytes/2 {
+			break
+		}
+	}
+	return out, nil
+}
+
+// receivePlain adds ungrouped messages to out. Of a queue with groups it is the rest: the group that stands for the
+// ungrouped may have been at another receive.
+func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive, out *[]queue.Message) error {
+	left := r.Max - len(*out)
+	if left <= 0 || len(*out) > 0 && bodyBytes(*out) >= queue.MaxReceiveBytes/2 {
+		return nil
+	}
+	low, full := db.lows.of(q.id)
+	start := time.Now()
+	got, err := db.receiveRows(ctx, r, receivePlainSQL, q.id, left, q.lease, low)
+	if err != nil {
+		if len(*out) > 0 {
+			return nil
+		}
+		return err
+	}
+	db.lows.saw(q.id, full, time.Since(start), got)
+	for _, m := range got {
+		*out = append(*out, m.Message)
+	}
+	return nil
+}
+
+func bodyBytes(m []queue.Message) (n int) {
+	for i := range m {
+		n += len(m[i].Body)
+	}
+	return n
+}
+
+// received is a message just received, and since when it was due.
+type received struct {
+	queue.Message
+	due time.Time
+}
+
+func (db *DB) receiveRows(ctx context.Context, r queue.Receive, sql string, args ...any) ([]received, error) {
+	rows, err := db.conn(ctx).Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []received
+	for rows.Next() {
+		m := received{Message: queue.Message{Queue: r.Queue}}
+		var headers string
+		row, err := scanRow(rows, &m.Body, &headers, &m.Group, &m.Source, &m.due)
+		if err != nil {
+			return nil, err
+		}
+		m.Row = *row
+		if m.Headers, err = readHeaders(headers); err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, rows.Err()
+}
+
+func readHeaders(s string) (h map[string]string, err error) {
+	if s != "" {
+		err = json.Unmarshal([]byte(s), &h)
+	}
+	return h, err
+}
+
+// lapse gives back the slots of at most limit grouped leases that ran out.
+func (db *DB) lapse(ctx context.Context, limit int) error {
+	_, err := db.lapsed(ctx, limit)
+	return err
+}
+
+func (db *DB) lapsed(ctx context.Context, limit int) (n int, err error) {
+	rows, err := db.conn(ctx).Query(ctx, lapseSQL, limit)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var q int64
+		var k int
+		if err := rows.Scan(&q, &k); err != nil {
+			return 0, err
+		}
+		n += k
+		db.afterCommit(ctx, func() { db.hub.wake(q, 0) })
+	}
+	return n, rows.Err()
+}
+
+// alone runs statements that are transactions by themselves, again where they certainly left nothing. A caller that goes away
+// does not cut them off: what they leased would be lost until its lease is over.
+func (db *DB) alone(ctx context.Context, fn func(ctx context.Context) error) error {
+	if db.carried(ctx) != nil {
+		return db.fault(ctx, fn(ctx))
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := fn(run)
+		if err == nil || try == maxTries || !againAlone(err) || pause(ctx, try) != nil {
+			return db.fault(ctx, err)
+		}
+	}
+}
+
+// WaitMessages returns when the queue may have something to receive, or when ctx ends.
+func (db *DB) WaitMessages(ctx context.Context, project int64, name string) {
+	q, err := db.receiveQueue(ctx, queue.Receive{Project: project, Queue: name})
+	if err != nil {
+		pause(ctx, 8) // no such queue, or no database: not at once again
+		return
+	}
+	db.hub.wait(ctx, q.id)
+}

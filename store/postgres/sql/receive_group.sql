@@ -1,0 +1,52 @@
+-- $1 queue id, $2 limit, $3 lease_s, $4 groups to visit. Groups take turns: next_at is a group's turn, and since when it has work. The group ''
+-- stands for all ungrouped messages. Waits for nobody: groups and messages are taken with SKIP LOCKED. The rule is queue.Row.Receive.
+WITH r AS MATERIALIZED (
+  SELECT id, name = '' AS plain, slots - in_flight AS free, wake_xid, next_at FROM groups
+  WHERE queue = $1 AND runnable AND next_at <= now()
+  ORDER BY next_at, id LIMIT $4 FOR UPDATE SKIP LOCKED
+), g AS MATERIALIZED (
+  SELECT id, plain, least(free, ($2::int + n - 1) / n) AS want, wake_xid, row_number() OVER (ORDER BY next_at, id) AS turn
+  FROM (SELECT *, count(*) OVER () AS n FROM r) x ORDER BY next_at, id
+), c AS MATERIALIZED (
+  SELECT m.id, m.prio, m.vis, g.id AS of, g.turn FROM g, LATERAL (
+    SELECT x.id, p.prio, x.vis FROM generate_series(9, 0, -1) AS p(prio), LATERAL (
+      SELECT * FROM (SELECT id, vis FROM messages
+        WHERE NOT g.plain AND gid = g.id AND NOT leased AND prio = p.prio AND vis <= now() AND receives < max_receives
+        ORDER BY vis, id LIMIT g.want FOR UPDATE SKIP LOCKED) a
+      UNION ALL
+      SELECT * FROM (SELECT id, vis FROM messages
+        WHERE g.plain AND queue = $1 AND gid IS NULL AND prio = p.prio AND vis <= now() AND (receives < max_receives OR dead_at IS NOT NULL)
+        ORDER BY vis, id LIMIT g.want FOR UPDATE SKIP LOCKED) b) x
+    LIMIT g.want) m
+  LIMIT $2
+), s AS MATERIALIZED (
+  SELECT c.*, coalesce((SELECT octet_length(b.body) FROM bodies b WHERE b.id = c.id), 0) AS size FROM c
+), t AS MATERIALIZED (                       -- ends at 8 MiB of bodies, save that one always goes
+  SELECT * FROM (SELECT s.*, row_number() OVER w AS n, sum(s.size) OVER w AS total FROM s WINDOW w AS (ORDER BY turn, prio DESC, vis, id)) x
+  WHERE n = 1 OR total <= 8388608
+), u AS (
+  UPDATE messages m SET vis = now() + $3 * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
+         receives = m.receives + (m.dead_at IS NULL AND m.max_receives <> 32767)::int, received_at = now()
+  FROM t WHERE m.id = t.id
+  RETURNING m.*, t.n, t.vis AS was_due
+), v AS (
+  SELECT g.id, g.plain, g.want, g.wake_xid, count(t.id) AS got, array_agg(t.id) AS ids,
+         (SELECT count(*) FROM c) >= $2 OR (SELECT count(*) FROM t) < (SELECT count(*) FROM c) AS cut
+  FROM g LEFT JOIN t ON t.of = g.id GROUP BY g.id, g.plain, g.want, g.wake_xid
+), gu AS (
+  UPDATE groups x SET in_flight = x.in_flight + CASE WHEN v.plain THEN 0 ELSE v.got END,
+    next_at = CASE
+      WHEN v.got = 0 AND v.cut THEN x.next_at                                       -- not its fault: keeps its turn
+      WHEN v.plain OR v.got = v.want OR v.cut
+        OR NOT pg_visible_in_snapshot(v.wake_xid, pg_current_snapshot()) THEN now() -- perhaps more: to the tail
+      ELSE (SELECT min(greatest(y.vis, now())) FROM generate_series(9, 0, -1) AS p(prio), LATERAL ( -- park until the next head is due;
+              SELECT vis FROM messages WHERE gid = x.id AND NOT leased AND prio = p.prio            -- one that was skipped as locked: at once
+                AND (v.got = 0 OR id <> ALL (v.ids)) ORDER BY vis, id LIMIT 1) y) END
+  FROM v WHERE x.id = v.id
+)
+SELECT id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
+       coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
+       coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
+       (SELECT b.body FROM bodies b WHERE b.id = u.id), coalesce((SELECT b.headers::text FROM bodies b WHERE b.id = u.id), ''),
+       coalesce((SELECT z.name FROM groups z WHERE z.id = u.gid), ''), coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due
+FROM u ORDER BY n

@@ -1,0 +1,25 @@
+-- $1 queue id, $2 limit, $3 lease_s, $4 low: for each priority from 9 down the due time at which to begin ('-infinity': a full look).
+-- One index range per priority, so that a million delayed or leased rows of a high one are never walked. The rule is queue.Row.Receive.
+WITH c AS MATERIALIZED (
+  SELECT m.id, p.prio, m.vis FROM unnest($4::timestamptz[]) WITH ORDINALITY AS o(low, n), LATERAL (SELECT (10 - o.n)::int2 AS prio) p, LATERAL (
+    SELECT id, vis FROM messages
+    WHERE queue = $1 AND gid IS NULL AND prio = p.prio AND vis >= o.low AND vis <= now() AND (receives < max_receives OR dead_at IS NOT NULL)
+    ORDER BY vis, id LIMIT $2 FOR UPDATE SKIP LOCKED) m
+  LIMIT $2                                   -- lower priorities are not looked at once the limit is reached
+), s AS MATERIALIZED (
+  SELECT c.*, coalesce((SELECT octet_length(b.body) FROM bodies b WHERE b.id = c.id), 0) AS size FROM c
+), t AS MATERIALIZED (                       -- ends at 8 MiB of bodies, save that one always goes
+  SELECT * FROM (SELECT s.*, row_number() OVER w AS n, sum(s.size) OVER w AS total FROM s WINDOW w AS (ORDER BY prio DESC, vis, id)) x
+  WHERE n = 1 OR total <= 8388608
+), u AS (
+  UPDATE messages m SET vis = now() + $3 * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
+         receives = m.receives + (m.dead_at IS NULL AND m.max_receives <> 32767)::int, received_at = now()
+  FROM t WHERE m.id = t.id
+  RETURNING m.*, t.n, t.vis AS was_due
+)
+SELECT id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
+       coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
+       coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
+       (SELECT b.body FROM bodies b WHERE b.id = u.id), coalesce((SELECT b.headers::text FROM bodies b WHERE b.id = u.id), ''), '',
+       coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due
+FROM u ORDER BY n
