@@ -11,7 +11,10 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-var filterNames = []string{"state", "endpoint_id", "event_type", "event_id", "tenant", "subject", "from", "to", "cursor", "limit"}
+var (
+	eventFilters    = []string{"event_type", "event_id", "tenant", "subject", "from", "to", "cursor", "limit"}
+	deliveryFilters = append([]string{"state", "endpoint_id"}, eventFilters...)
+)
 
 var states = []webhook.State{webhook.Pending, webhook.Sending, webhook.Retrying, webhook.Delivered, webhook.FailedDlv, webhook.StuckDlv, webhook.CancelledD}
 
@@ -43,7 +46,7 @@ func (q query) filter() (webhook.Filter, error) {
 }
 
 func (c *call) listDeliveries() (any, error) {
-	q, err := c.query(filterNames...)
+	q, err := c.query(deliveryFilters...)
 	if err != nil {
 		return nil, err
 	}

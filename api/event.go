@@ -99,7 +99,7 @@ func (c *call) endpointIDs(given []string) ([]int64, error) {
 }
 
 func (c *call) listEvents() (any, error) {
-	q, err := c.query(filterNames...)
+	q, err := c.query(eventFilters...)
 	if err != nil {
 		return nil, err
 	}
