@@ -46,6 +46,8 @@ type Word struct {
 	RetryIn time.Duration
 	Error   string
 	Result  []byte
+
+	Settle bool // acks, releases or dead-letters the message that carries the key in the same transaction, if the lease it was claimed under still holds
 }
 
 // Beat is a holder's Begin, or its heartbeat.
