@@ -101,7 +101,11 @@ func (t *tx) sweepDeletedQueues(limit int) (int, error) {
 	if err != nil || len(queues) == 0 {
 		return 0, err
 	}
-	q := queues[0]
+	return t.removeQueue(queues[0], limit)
+}
+
+// removeQueue removes at most limit messages or groups of a queue that is gone, and last its counts.
+func (t *tx) removeQueue(q int64, limit int) (int, error) {
 	ids, err := t.ids("message_ids", q, 0, int64(math.MaxInt64), limit)
 	if err != nil {
 		return 0, err
@@ -115,15 +119,16 @@ func (t *tx) sweepDeletedQueues(limit int) (int, error) {
 			return 0, err
 		}
 	}
-	if len(ids) > 0 {
+	left := limit - len(ids)
+	if left <= 0 {
 		return len(ids), nil
 	}
-	n, err := t.exec("group_delete_queue", q, limit)
-	if err != nil || n > 0 {
-		return int(n), err
+	n, err := t.exec("group_delete_queue", q, left)
+	if err != nil || n == int64(left) {
+		return len(ids) + int(n), err
 	}
 	_, err = t.exec("counts_delete", q)
-	return 1, err
+	return len(ids) + int(n) + 1, err
 }
 
 // vacuum gives back a little of the file to the system while it is more than a quarter empty.

@@ -101,13 +101,9 @@ func (t *tx) published(p *queue.Publish) (first queue.Published, known bool, err
 	return first, true, nil
 }
 
-// fairGroup finds a group of a queue, or makes it. The first one makes the ungrouped messages a group too.
+// fairGroup finds a group of a queue, or makes it.
 func (t *tx) fairGroup(q *queueRow, name string) (int64, error) {
 	if !q.Grouped {
-		ungrouped := group{Queue: q.ID, Slots: unlimited, NextAt: t.now}
-		if err := t.addGroup(&ungrouped); err != nil {
-			return 0, err
-		}
 		grouped := *q
 		grouped.Grouped = true
 		if err := t.saveQueue(&grouped); err != nil {
@@ -119,15 +115,8 @@ func (t *tx) fairGroup(q *queueRow, name string) (int64, error) {
 	if err != nil || ok {
 		return id, err
 	}
-	g := group{Queue: q.ID, Name: name, Slots: unlimited}
-	err = t.addGroup(&g)
-	return g.ID, err
-}
-
-func (t *tx) addGroup(g *group) error {
-	var err error
-	if g.ID, err = t.id(seqGroups); err != nil {
-		return err
+	if id, err = t.id(seqGroups); err != nil {
+		return 0, err
 	}
-	return t.insertGroup(g)
+	return id, t.insertGroup(&group{ID: id, Queue: q.ID, Name: name, Slots: unlimited})
 }

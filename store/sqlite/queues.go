@@ -127,8 +127,8 @@ func (db *DB) Queues(ctx context.Context, project int64, p queue.Page) (out []qu
 	return out, err
 }
 
-// DeleteQueue removes a queue. Its messages can be found no more from then on; their rows go by and by, with Sweep, since
-// a million of them in one transaction would hold up every other write.
+// DeleteQueue removes a queue. Its messages can be found no more from then on; the rows of those past the first thousand go
+// by and by, with Sweep, since a million of them in one transaction would hold up every other write.
 func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force bool) error {
 	return db.write(ctx, "delete_queue "+strconv.Quote(name), 0, func(t *tx) error {
 		q, err := t.queueByName(project, name)
@@ -158,10 +158,16 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 		}
 		t.queuesChanged()
 		t.wake(q.ID, t.now)
-		_, err = t.exec("queue_delete", q.ID)
+		if _, err = t.exec("queue_delete", q.ID); err != nil {
+			return err
+		}
+		_, err = t.removeQueue(q.ID, deleteAtOnce)
 		return err
 	})
 }
+
+// deleteAtOnce is how many messages go with their queue in one transaction.
+const deleteAtOnce = 1000
 
 // counts are a queue's kept counts.
 type counts struct{ total, leased, dead, deadHere int64 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -137,19 +138,16 @@ func (h *hand) visit() error {
 
 // visitGroup takes at most n messages of a group, and sends it to the tail or parks it until it has something due.
 func (h *hand) visitGroup(g *group, n int, turn time.Time) (got int, err error) {
-	ungrouped := g.Name == ""
-	if ungrouped {
-		got, err = h.take("receive_plain", h.q.ID, n)
-	} else {
-		got, err = h.take("receive_group", g.ID, n)
-	}
-	switch {
-	case err != nil:
+	if g.ID == 0 {
+		if got, err = h.take("receive_plain", h.q.ID, n); err != nil || got == 0 {
+			return got, err // it keeps its turn
+		}
+		h.q.Turn = turn
+		_, err = h.exec("queue_turn", at(turn), h.q.ID)
 		return got, err
-	case got == 0 && (ungrouped || h.heavy):
-		return 0, nil // it keeps its turn
-	case ungrouped:
-		return got, h.parkGroup(g.ID, turn)
+	}
+	if got, err = h.take("receive_group", g.ID, n); err != nil || got == 0 && h.heavy {
+		return got, err
 	}
 	if err := h.addSlots(g.ID, got); err != nil {
 		return got, err
@@ -163,7 +161,7 @@ func (h *hand) visitGroup(g *group, n int, turn time.Time) (got int, err error) 
 	return got, h.parkGroup(g.ID, next)
 }
 
-// due gives the groups that have a turn and were not seen yet, the longest waiting first.
+// due gives the groups that have a turn and were not seen yet, the longest waiting first. The ungrouped are the group 0.
 func (h *hand) due(turn time.Time, seen map[int64]bool) (out []group, err error) {
 	err = h.each("group_due", func(s scanner) error {
 		var g group
@@ -173,7 +171,15 @@ func (h *hand) due(turn time.Time, seen map[int64]bool) (out []group, err error)
 		seen[g.ID] = true
 		out = append(out, g)
 		return nil
-	}, h.q.ID, at(turn), h.max+1) // the ungrouped may have nothing
+	}, h.q.ID, at(turn), h.max)
+	if !seen[0] {
+		seen[0] = true
+		i := slices.IndexFunc(out, func(g group) bool { return g.NextAt.After(h.q.Turn) })
+		if i < 0 {
+			i = len(out)
+		}
+		out = slices.Insert(out, i, group{Slots: unlimited})
+	}
 	return out, err
 }
 

@@ -1,18 +1,21 @@
 package sqlite
 
 import (
+	"time"
+
 	"github.com/onceward/onceward/queue"
 )
 
 // queueRow is a queue with what only the store knows of it.
 type queueRow struct {
 	queue.Queue
-	DLQID   int64 // 0: it is one
-	Grouped bool  // it has had a group: a receive then looks at them
+	DLQID   int64     // 0: it is one
+	Grouped bool      // it has had a group: a receive then looks at them
+	Turn    time.Time // of the ungrouped, who are one of the groups
 }
 
 func loadQueue(s scanner, q *queueRow) error {
-	return s.Scan(&q.ID, &q.Project, &q.Name, toInt(&q.DLQID), toText(&q.DLQ), &q.IsDLQ, &q.Grouped, &q.MaxReceives, toSpan(&q.Visibility),
+	return s.Scan(&q.ID, &q.Project, &q.Name, toInt(&q.DLQID), toText(&q.DLQ), &q.IsDLQ, &q.Grouped, toTime(&q.Turn), &q.MaxReceives, toSpan(&q.Visibility),
 		toSpan(&q.Retention), toSpan(&q.DedupWindow), &q.RequireReceipt, &q.Paused, toTime(&q.CreatedAt))
 }
 

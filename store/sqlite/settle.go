@@ -45,18 +45,34 @@ func (t *tx) settle(s *queue.Settle) (queue.Settled, error) {
 	if err != nil {
 		return queue.Settled{}, err
 	}
-	switch gone := fault.New(fault.MessageNotFound, "the message is gone: acked, expired or purged"); {
-	case !ok || m.Project != s.Project:
-		return queue.Settled{}, gone
-	case m.QueueID == q.ID:
-	case s.Lease != 0:
-		return queue.Settled{Reason: queue.LeaseLost}, nil // dead-lettered or redriven, which ended its receipt
-	case m.SourceQueue == q.ID:
-		return queue.Settled{Reason: queue.NotInFlight}, nil
-	default:
-		return queue.Settled{}, gone
+	if ok && m.Project == s.Project && m.QueueID == q.ID {
+		return t.settleMessage(&m, *s)
 	}
-	return t.settleMessage(&m, *s)
+	if ok {
+		if ok, err = t.wasIn(&m, q); err != nil {
+			return queue.Settled{}, err
+		}
+	}
+	switch {
+	case !ok:
+		return queue.Settled{}, fault.New(fault.MessageNotFound, "the message is gone: acked, expired or purged")
+	case s.Lease != 0:
+		return queue.Settled{Reason: queue.LeaseLost}, nil
+	}
+	return queue.Settled{Reason: queue.NotInFlight}, nil
+}
+
+// wasIn reports whether a message left q by being dead-lettered, or, where q is a DLQ, by being redriven: either ended
+// its receipt.
+func (t *tx) wasIn(m *queue.Row, q *queueRow) (bool, error) {
+	if m.SourceQueue == q.ID {
+		return true, nil
+	}
+	if !q.IsDLQ || !m.DeadAt.IsZero() || m.Project != q.Project {
+		return false, nil
+	}
+	in, ok, err := t.queueByID(m.QueueID)
+	return ok && in.DLQID == q.ID, err
 }
 
 // settleMessage applies an act to a message's row and stores what comes of it.

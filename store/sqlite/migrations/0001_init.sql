@@ -31,6 +31,7 @@ CREATE TABLE queues (
   dlq             INTEGER REFERENCES queues,
   is_dlq          INTEGER NOT NULL DEFAULT 0 CHECK (is_dlq IN (0, 1)), -- some queue dead-letters into it
   grouped         INTEGER NOT NULL DEFAULT 0 CHECK (grouped IN (0, 1)), -- it has had a group: a receive then looks at them
+  plain_turn      INTEGER NOT NULL DEFAULT 0, -- the ungrouped messages take turns as one more group: since when they wait for theirs
   max_receives    INTEGER NOT NULL CHECK (max_receives BETWEEN 1 AND 32767),
   visibility_s    REAL NOT NULL CHECK (visibility_s > 0),
   retention_s     REAL NOT NULL CHECK (retention_s > 0),
@@ -50,7 +51,6 @@ INSERT INTO queues (id, project, name, dlq, grouped, max_receives, visibility_s,
 -- A group is an endpoint's deliveries (same id as the endpoint) or a fair group of a queue.
 --  next_at   since when (or from when) it waits for its turn; NULL = nothing waits. A visit sends it to the tail.
 --  in_flight = the number of its messages with leased = 1, always: whatever turns leased changes it too.
--- The ungrouped messages of a queue that has groups are one of them: its name is '', its next_at only its turn.
 CREATE TABLE groups (
   id         INTEGER PRIMARY KEY,
   queue      INTEGER NOT NULL,

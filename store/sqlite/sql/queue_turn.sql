@@ -1,0 +1,1 @@
+UPDATE queues SET plain_turn = ? WHERE id = ?
