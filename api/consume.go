@@ -53,6 +53,9 @@ const (
 
 // receive looks until there is something, the time is over, the client is gone or the server stops.
 func (c *call) receive(r queue.Receive, wait time.Duration) ([]queue.Message, error) {
+	if c.stopped.Err() != nil {
+		return nil, nil // what is handed out now would only be given back
+	}
 	m, err := c.Store.Receive(c.ctx, r)
 	if wait == 0 || len(m) > 0 || err != nil {
 		return m, err
