@@ -28,7 +28,8 @@ type changes struct {
 	groups  map[int64]*groupChange
 	wakes   map[int64]time.Time // queues that have something to receive, from when
 	notes   []note
-	extra   []func(b *pgx.Batch)
+	extra   []func(b *pgx.Batch) // after the claims and before the messages
+	last    []func(b *pgx.Batch) // after the groups
 }
 
 type groupChange struct {
@@ -127,6 +128,9 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 		b.Queue(changeGroupsSQL, ids,
 			column(ids, func(id int64) int32 { return int32(ch.groups[id].slot) }),
 			column(ids, func(id int64) time.Time { return ch.groups[id].wake }))
+	}
+	for _, f := range ch.last {
+		f(b)
 	}
 	if b.Len() > 0 {
 		if err := ch.tx.SendBatch(ctx, b).Close(); err != nil {
