@@ -43,11 +43,20 @@ func (t *tx) closeKey(id int64, why string) error {
 		return nil
 	}
 	c, ok, err := t.claimByID(id)
-	if err != nil || !ok || !c.Close(t.now, why) {
+	if err != nil || !ok {
 		return err
+	}
+	held := c
+	if !c.Close(t.now, why) {
+		return nil
 	}
 	if err := t.saveClaim(&c); err != nil {
 		return err
+	}
+	if held.State.Held() {
+		if err := t.noteDeath(&held); err != nil {
+			return err
+		}
 	}
 	return t.note(c.ID, ledger.Note{What: "closed", Fence: c.Fence, Detail: string(c.State) + ": " + why})
 }

@@ -1,6 +1,219 @@
 package sqlite
 
-import "time"
+import (
+	"time"
 
-// sweepDeliveries cancels at most limit deliveries that wait for deleted endpoints, and answers how much it did.
-func (db *DB) sweepDeliveries(t *tx, now time.Time, limit int) (int, error) { return 0, nil }
+	"github.com/onceward/onceward/ledger"
+)
+
+// deliverySweep remembers how far the paging duties came; of the writer's lane alone.
+type deliverySweep struct {
+	ended  mark  // of claims
+	events int64 // event id
+}
+
+// mark is a place in an index of times.
+type mark struct{ at, id int64 }
+
+// sweepDeliveries does at most limit items of each of the deliveries' own duties, and answers how much it did: cancels
+// what waits for deleted endpoints, and forgets what ended long ago.
+func (db *DB) sweepDeliveries(t *tx, now time.Time, limit int) (int, error) {
+	done := 0
+	for _, duty := range []func(limit int) (int, error){t.sweepDeleted, t.sweepEnded, t.sweepEvents, t.sweepParts} {
+		n, err := duty(limit)
+		if err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return done, nil
+}
+
+// sweepDeleted cancels what waits for deleted endpoints, and forgets those for which nothing is left.
+func (t *tx) sweepDeleted(limit int) (done int, err error) {
+	deleted, err := t.ids("endpoint_deleted")
+	for _, id := range deleted {
+		if err != nil || done >= limit {
+			return done, err
+		}
+		n, e := t.cancelWaiting(id, limit-done)
+		done, err = done+n, e
+		if err != nil || n > 0 {
+			continue
+		}
+		g, ok, e := t.groupByID(id)
+		if err = e; err != nil || ok && g.InFlight > 0 {
+			continue // the one being sent is finished and recorded
+		}
+		if _, err = t.exec("endpoint_forget", id); err == nil {
+			_, err = t.exec("group_forget", id)
+		}
+		done++
+	}
+	return done, err
+}
+
+// cancelWaiting cancels at most limit deliveries that wait for a deleted endpoint.
+func (t *tx) cancelWaiting(endpoint int64, limit int) (int, error) {
+	waiting, err := t.ids("group_waiting", endpoint, limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range waiting {
+		m, _, err := t.messageByID(id)
+		if err != nil {
+			return 0, err
+		}
+		c, ok, err := t.claimByID(m.ClaimID)
+		var d delivery
+		if err == nil && ok {
+			d, ok, err = t.deliveryByClaim(c.ID)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if !ok || c.State.Terminal() {
+			err = t.removeMessage(&m)
+		} else if err = t.cancel(&d, &c, "", "its endpoint was deleted"); err == nil {
+			err = t.saveDelivery(&d)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(waiting), nil
+}
+
+// sweepEnded forgets deliveries whose claim ended longer ago than the ledger remembers: an event with all it made once
+// the last of them is that old, and former sends by themselves. It looks at a page of ended claims each time.
+func (t *tx) sweepEnded(limit int) (int, error) {
+	at0, cutoff := t.db.delivered.ended, at(t.now.Add(-ledger.Memory))
+	var page []mark
+	err := t.each("claim_ended", func(r scanner) error {
+		var m mark
+		err := r.Scan(&m.id, &m.at)
+		page = append(page, m)
+		return err
+	}, at0.at, at0.id, cutoff, limit)
+	if err != nil {
+		return 0, err
+	}
+	done := 0
+	for _, m := range page {
+		n, err := t.forgetEnded(m.id, cutoff)
+		if err != nil {
+			return done, err
+		}
+		done += n
+	}
+	next := mark{} // from the beginning
+	if len(page) == limit {
+		next = page[limit-1]
+	}
+	t.onCommit(func() { t.db.delivered.ended = next })
+	return done, nil
+}
+
+// forgetEnded forgets one claim, with its delivery's event and all of that if nothing of it is younger.
+func (t *tx) forgetEnded(claim int64, cutoff any) (int, error) {
+	c, ok, err := t.claimByID(claim)
+	if err != nil || !ok { // it went with another of its event
+		return 0, err
+	}
+	d, ok, err := t.deliveryByClaim(claim)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return 1, t.forgetClaim(&c)
+	}
+	var younger bool
+	if err := t.row("event_younger", d.Event, cutoff).Scan(&younger); err != nil || younger {
+		return 0, err
+	}
+	return 1, t.forgetEvent(d.Event)
+}
+
+// forgetEvent deletes an event with its deliveries, their attempts, claims, histories and dead letters.
+func (t *tx) forgetEvent(event int64) error {
+	var eventID string
+	var madeAt time.Time
+	if err := t.row("event_sent", event).Scan(&eventID, toTime(&madeAt)); err != nil {
+		return err
+	}
+	var all []delivery
+	err := t.each("delivery_by_event", func(r scanner) error {
+		var d delivery
+		err := loadDelivery(r, &d)
+		all = append(all, d)
+		return err
+	}, event)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		for send := 1; send <= d.Sends; send++ {
+			c, ok, err := t.claimByHash(sendHash(d.Project, d.Endpoint, eventID, send), deliveryClaim)
+			if err == nil && ok {
+				err = t.forgetClaim(&c)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, what := range []string{"attempt_forget", "delivery_forget"} {
+			if _, err := t.exec(what, d.ID); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = t.exec("event_forget", event)
+	return err
+}
+
+// forgetClaim deletes a claim with its history and the dead letter that carries it.
+func (t *tx) forgetClaim(c *ledger.Claim) error {
+	if err := t.removeLetter(c); err != nil {
+		return err
+	}
+	if _, err := t.exec("claim_notes_forget", c.ID); err != nil {
+		return err
+	}
+	_, err := t.exec("claim_forget", c.ID)
+	return err
+}
+
+// sweepEvents forgets old events that nobody had subscribed to, a page of the oldest each time.
+func (t *tx) sweepEvents(limit int) (int, error) {
+	var page, alone []int64
+	err := t.each("event_old", func(r scanner) error {
+		var id int64
+		var delivered bool
+		err := r.Scan(&id, &delivered)
+		page = append(page, id)
+		if !delivered {
+			alone = append(alone, id)
+		}
+		return err
+	}, t.db.delivered.events, limit, at(t.now.Add(-ledger.Memory)))
+	for _, id := range alone {
+		if err == nil {
+			_, err = t.exec("event_forget", id)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	next := int64(0)
+	if len(page) == limit {
+		next = page[limit-1]
+	}
+	t.onCommit(func() { t.db.delivered.events = next })
+	return len(alone), nil
+}
+
+// sweepParts forgets the parts of redrives that are over.
+func (t *tx) sweepParts(limit int) (int, error) {
+	n, err := t.exec("redrive_parts_over", limit)
+	return int(n), err
+}

@@ -33,20 +33,21 @@ type Options struct {
 
 // DB is a store in one SQLite file, which one process owns. Its methods may be called from any number of goroutines.
 type DB struct {
-	options Options
-	path    string
-	lock    *os.File
-	pool    *sql.DB
-	writer  *session
-	lane    *batch.Batcher[*job, struct{}]
-	reading chan *session
-	secret  []byte
-	seqs    map[string]*sequence // of the writer's lane alone
-	turns   int64                // the newest turn of a group; of the writer's lane alone
-	swept   sweepState           // of the writer's lane alone
-	hub     hub
-	paces   paces // of running redrives
-	closing sync.Once
+	options   Options
+	path      string
+	lock      *os.File
+	pool      *sql.DB
+	writer    *session
+	lane      *batch.Batcher[*job, struct{}]
+	reading   chan *session
+	secret    []byte
+	seqs      map[string]*sequence // of the writer's lane alone
+	turns     int64                // the newest turn of a group; of the writer's lane alone
+	swept     sweepState           // of the writer's lane alone
+	hub       hub
+	paces     paces         // of running redrives
+	delivered deliverySweep // of the writer's lane alone
+	closing   sync.Once
 }
 
 // Open opens the store in the file at path, made if it is not there, and brings its schema up to date. A file that

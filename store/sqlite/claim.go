@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+)
+
+var _ ledger.Store = (*DB)(nil)
+
+// keptNotes is how many lines of a claim's history are shown, and about how many are kept.
+const keptNotes = 50
+
+// Claim asks for keys.
+func (db *DB) Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.Answer, error) {
+	out := make([]ledger.Answer, len(calls))
+	err := db.write(ctx, "claim", 256*len(calls), func(t *tx) (err error) {
+		granted := map[int64]bool{}
+		for i := range calls {
+			if out[i], err = t.claim(&calls[i], granted); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// claim asks for one key. granted are those that this batch was granted before.
+func (t *tx) claim(call *ledger.Call, granted map[int64]bool) (ledger.Answer, error) {
+	hash := ledger.Hash(call.Project, call.Scope, call.Key)
+	c, known, err := t.claimByHash(hash, workerClaim)
+	if err != nil {
+		return ledger.Answer{}, err
+	}
+	if !known {
+		c = ledger.Claim{Project: call.Project, Scope: call.Scope, Key: call.Key, Hash: hash, WorkHash: call.WorkHash, Policy: call.Policy,
+			State: ledger.New, MaxTries: max(1, call.MaxTries), Window: call.Window, OriginAt: call.OriginAt, CreatedAt: t.now}
+		if c.OriginAt.IsZero() {
+			c.OriginAt = t.now
+		}
+		if c.ID, err = t.id(seqClaims); err != nil {
+			return ledger.Answer{}, err
+		}
+	}
+	held := c
+	r := c.Grant(t.now, call.Grant)
+	if r.Repeated && granted[c.ID] {
+		r = ledger.Ruling{Verdict: ledger.Busy, Wait: c.LeaseUntil.Sub(t.now)} // one of this batch has it
+	}
+	if !r.Changed {
+		return ledger.Answer{Ruling: r, Claim: c}, nil
+	}
+	if r.Verdict == ledger.Granted {
+		granted[c.ID] = true
+		if call.MessageID != 0 {
+			c.MessageID, c.Lease = call.MessageID, call.Lease
+		}
+	}
+	if known {
+		err = t.saveClaim(&c)
+	} else {
+		err = t.insertClaim(&c, workerClaim)
+	}
+	if err == nil {
+		err = t.noteGrant(&held, &c, r)
+	}
+	if err == nil && r.Verdict == ledger.Granted {
+		err = t.link(&c)
+	}
+	return ledger.Answer{Ruling: r, Claim: c}, err
+}
+
+// noteGrant records what a call for a key changed.
+func (t *tx) noteGrant(held, c *ledger.Claim, r ledger.Ruling) error {
+	if r.Lapsed {
+		if err := t.noteLapse(held); err != nil {
+			return err
+		}
+	}
+	n := ledger.Note{What: string(c.State), Fence: c.Fence, Who: c.Owner, Detail: c.LastError}
+	if r.Verdict == ledger.Granted {
+		n.What, n.Detail = "granted", ""
+	}
+	if err := t.note(c.ID, n); err != nil || c.Fence%keptNotes != 0 {
+		return err
+	}
+	return t.trimNotes(c.ID)
+}
+
+// noteLapse records that a holder was found dead.
+func (t *tx) noteLapse(held *ledger.Claim) error {
+	n := ledger.Note{What: "lapsed", Fence: held.Fence, Who: held.Owner, Detail: "its lease ran out, the outcome unknown"}
+	if held.State == ledger.Claimed {
+		n.Detail = "its lease ran out before it began"
+	}
+	return t.note(held.ID, n)
+}
+
+// trimNotes keeps a claim's history from growing for ever.
+func (t *tx) trimNotes(claim int64) error {
+	_, err := t.exec("claim_notes_trim", claim, keptNotes)
+	return err
+}
+
+// link lets the message that carries a key know it, so that what becomes of the message reaches the key. A message that
+// is not there, of another project or linked before stays as it is.
+func (t *tx) link(c *ledger.Claim) error {
+	if c.MessageID == 0 {
+		return nil
+	}
+	m, ok, err := t.messageByID(c.MessageID)
+	if err != nil || !ok || m.Project != c.Project || m.ClaimID != 0 {
+		return err
+	}
+	was := m
+	m.ClaimID = c.ID
+	return t.saveMessage(&was, &m)
+}
+
+// linked gives the message that carries a worker's key: false if there is none.
+func (t *tx) linked(c *ledger.Claim) (m queue.Row, ok bool, err error) {
+	if c.MessageID == 0 {
+		return m, false, nil
+	}
+	m, ok, err = t.messageByID(c.MessageID)
+	return m, ok && m.ClaimID == c.ID, err
+}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
+)
+
+// ResolveClaim applies a person's act to a stuck claim, or a retry to a failed one, and does to its message what follows.
+func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (c ledger.Claim, err error) {
+	err = db.write(ctx, "resolve claim", 0, func(t *tx) error {
+		if c, err = t.workerClaim(r.Project, r.Scope, r.Key); err != nil {
+			return err
+		}
+		if r.Fence != 0 && r.Fence != c.Fence {
+			return fault.New(fault.ClaimChanged, "the claim moved from fence %d to %d since it was looked at", r.Fence, c.Fence).
+				WithHint("look at it again before resolving it")
+		}
+		was := c.State
+		if !c.Resolve(t.now, r.As) {
+			return conflict("the claim is %s and cannot be resolved as %s", was, r.As)
+		}
+		if err := t.saveClaim(&c); err != nil {
+			return err
+		}
+		if err := t.note(c.ID, ledger.Note{What: "resolved", Fence: c.Fence, Who: r.Who, Detail: resolution(r.As, r.Note)}); err != nil {
+			return err
+		}
+		return t.followLetter(&c, r.Who)
+	})
+	return c, err
+}
+
+// ReopenClaim is a redrive of one key, and of its dead letter if it has one.
+func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who string) (c ledger.Claim, err error) {
+	err = db.write(ctx, "reopen claim", 0, func(t *tx) error {
+		if c, err = t.workerClaim(project, scope, key); err != nil {
+			return err
+		}
+		was := c.State
+		if !c.Reopen(t.now) {
+			return conflict("the claim is %s under policy %s: a redrive reopens what failed, and what is stuck under policy %s", was, c.Policy, ledger.Idempotent)
+		}
+		if err := t.saveClaim(&c); err != nil {
+			return err
+		}
+		if err := t.note(c.ID, ledger.Note{What: "reopened", Fence: c.Fence, Who: who}); err != nil {
+			return err
+		}
+		return t.followLetter(&c, who)
+	})
+	return c, err
+}
+
+// followLetter lets the dead letter of a key follow what a person made of that: it goes back to its queue to be tried
+// again, or goes away because it is done.
+func (t *tx) followLetter(c *ledger.Claim, who string) error {
+	m, ok, err := t.linked(c)
+	if err != nil || !ok || m.DeadAt.IsZero() {
+		return err
+	}
+	switch c.State {
+	case ledger.Done:
+		return t.removeMessage(&m)
+	case ledger.Retry:
+		if _, there, err := t.queueByID(m.SourceQueue); err != nil || !there {
+			return err
+		}
+		_, err = t.redriveMessage(&m, who)
+	}
+	return err
+}
+
+// workerClaim finds a worker's key.
+func (t *tx) workerClaim(project int64, scope, key string) (ledger.Claim, error) {
+	c, ok, err := t.claimByHash(ledger.Hash(project, scope, key), workerClaim)
+	if err == nil && !ok {
+		err = notFound("there is no claim of key %q in scope %q", key, scope)
+	}
+	return c, err
+}
+
+// FindClaim gives a claim with its newest notes, oldest first.
+func (db *DB) FindClaim(ctx context.Context, project int64, scope, key string) (c ledger.Claim, notes []ledger.Note, err error) {
+	err = db.read(ctx, "find claim", func(t *tx) error {
+		if c, err = t.workerClaim(project, scope, key); err != nil {
+			return err
+		}
+		return t.each("claim_notes_list", func(r scanner) error {
+			var n ledger.Note
+			err := r.Scan(toTime(&n.At), &n.What, &n.Fence, toText(&n.Who), toText(&n.Detail))
+			notes = append(notes, n)
+			return err
+		}, c.ID, keptNotes)
+	})
+	slices.Reverse(notes)
+	return c, notes, err
+}

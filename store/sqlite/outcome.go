@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+// forgotten is the reason of a word on a claim that is no longer there.
+const forgotten = "not_found"
+
+// BeginDeliveries makes the line before the effect durable and extends the leases of claim and message together.
+func (db *DB) BeginDeliveries(ctx context.Context, jobs []*webhook.Job) ([]ledger.Applied, error) {
+	out := make([]ledger.Applied, len(jobs))
+	err := db.write(ctx, "begin deliveries", 0, func(t *tx) (err error) {
+		for i, j := range jobs {
+			if out[i], err = t.beginDelivery(j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (t *tx) beginDelivery(j *webhook.Job) (ledger.Applied, error) {
+	c, ok, err := t.claimByID(j.ClaimID)
+	if err != nil || !ok {
+		return ledger.Applied{Reason: forgotten}, err
+	}
+	held := c
+	a := c.Begin(t.now, j.Fence, j.LeaseFor)
+	if !a.Applied {
+		return a, t.noteRefused(&c, j.Fence, a.Reason, "begin")
+	}
+	m, ok, err := t.messageByID(c.MessageID)
+	if err != nil {
+		return ledger.Applied{}, err
+	}
+	lost := ledger.Applied{State: held.State, Reason: queue.LeaseLost}
+	if !ok {
+		return lost, nil
+	}
+	was := m
+	s, change, err := t.settleRow(&m, queue.Settle{Verb: queue.Extend, Lease: j.Lease, Visibility: j.LeaseFor}, deliveryDLQ)
+	if err != nil || !s.Applied {
+		return lost, err
+	}
+	if err := t.saveClaim(&c); err != nil {
+		return ledger.Applied{}, err
+	}
+	return a, t.applyChange(&was, &m, change)
+}
+
+// settleRow applies an act of a receipt to a message's row, as its group allows.
+func (t *tx) settleRow(m *queue.Row, s queue.Settle, dlq queue.DLQ) (queue.Settled, queue.Change, error) {
+	var g queue.Group
+	if s.Verb == queue.Extend && m.GroupID != 0 && !m.VisibleAt.After(t.now) {
+		row, ok, err := t.groupByID(m.GroupID)
+		if err != nil {
+			return queue.Settled{}, queue.Change{}, err
+		}
+		g = queue.Group{Free: ok && row.free() > 0, Disabled: !ok || row.Disabled}
+	}
+	out, change := m.Settle(t.now, s, g, dlq)
+	return out, change, nil
+}
+
+// SettleDeliveries applies outcomes: claim, attempt, message and slot in one transaction.
+func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome) ([]ledger.Applied, error) {
+	out := make([]ledger.Applied, len(outcomes))
+	size := 0
+	for i := range outcomes {
+		size += len(outcomes[i].Response) + 512
+	}
+	err := db.write(ctx, "settle deliveries", size, func(t *tx) (err error) {
+		for i := range outcomes {
+			if out[i], err = t.settleDelivery(&outcomes[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (t *tx) settleDelivery(o *webhook.Outcome) (ledger.Applied, error) {
+	j := o.Job
+	c, ok, err := t.claimByID(j.ClaimID)
+	if err != nil || !ok {
+		return ledger.Applied{Reason: forgotten}, err
+	}
+	was := c
+	a := c.Settle(t.now, j.Fence, o.Kind, o.RetryIn, o.Error, nil)
+	if !a.Applied {
+		return a, t.noteRefused(&c, j.Fence, a.Reason, string(o.Kind)+": "+o.Error)
+	}
+	if was.State == ledger.Done {
+		return a, nil // the same word again
+	}
+	if err := t.saveClaim(&c); err != nil {
+		return a, err
+	}
+	if o.Kind != ledger.GivenBack {
+		if err := t.settledAttempt(o, &was, &c); err != nil {
+			return a, err
+		}
+	}
+	if err := t.settledMessage(&c, j.Lease); err != nil {
+		return a, err
+	}
+	if c.State == ledger.Done && !was.State.Held() {
+		if err := t.uncancel(c.ID); err != nil {
+			return a, err
+		}
+	}
+	if o.Disable != "" {
+		return a, t.disableEndpoint(j.Endpoint.ID, o.Disable)
+	}
+	return a, nil
+}
+
+// settledAttempt stores the attempt's row.
+func (t *tx) settledAttempt(o *webhook.Outcome, was, c *ledger.Claim) error {
+	begun := t.now.Add(-o.Ago)
+	row := webhook.Attempt{Attempt: was.Attempt, Cause: o.Job.Cause, StartedAt: begun, FinishedAt: begun.Add(o.Latency), Result: o.Result,
+		StatusCode: o.Status, Latency: o.Latency, ResponseStart: o.Response, Error: o.Error, NextAttemptAt: c.NextAt}
+	if o.Latency > o.Ago {
+		row.FinishedAt = t.now
+	}
+	if o.Kind != ledger.Succeeded {
+		row.Class = o.Kind
+	}
+	if was.State.Held() {
+		return t.addAttempt(o.Job.DeliveryID, c, row)
+	}
+	return t.amendAttempt(o.Job.DeliveryID, c, row)
+}
+
+// settledMessage does to the message that carries a delivery's claim what became of that: done removes it, a dead
+// letter too; failed and stuck dead-letter it; a retry releases it until then.
+func (t *tx) settledMessage(c *ledger.Claim, lease int) error {
+	m, ok, err := t.messageByID(c.MessageID)
+	if err != nil || !ok {
+		return err
+	}
+	was := m
+	switch c.State {
+	case ledger.Done:
+		return t.removeMessage(&m)
+	case ledger.Failed, ledger.Stuck:
+		if !m.DeadAt.IsZero() {
+			return nil
+		}
+		return t.applyChange(&was, &m, m.DeadLetter(t.now, deliveryDLQ, c.LastError))
+	}
+	s, change, err := t.settleRow(&m, queue.Settle{Verb: queue.Release, Lease: lease, Delay: c.NextAt.Sub(t.now)}, deliveryDLQ)
+	if err != nil || !s.Applied { // another lease has it, and will find the claim as it is
+		return err
+	}
+	return t.applyChange(&was, &m, change)
+}
+
+// removeMessage deletes a message wherever it is, and gives back the slot it holds.
+func (t *tx) removeMessage(m *queue.Row) error {
+	c := queue.Change{Delete: true}
+	if m.Leased {
+		c.Slot = -1
+	}
+	return t.applyChange(m, m, c)
+}
+
+// uncancel shows a delivery whose late success came after it was cancelled as what it is.
+func (t *tx) uncancel(claim int64) error {
+	d, ok, err := t.deliveryByClaim(claim)
+	if err != nil || !ok || d.CancelledAt.IsZero() {
+		return err
+	}
+	d.CancelledAt = time.Time{}
+	return t.saveDelivery(&d)
+}
+
+func (t *tx) disableEndpoint(id int64, why string) error {
+	if n, err := t.exec("endpoint_disable", why, at(t.now), id); err != nil || n == 0 {
+		return err
+	}
+	_, err := t.exec("group_disable", id)
+	return err
+}
+
+// noteRefused records a worker's word that changed nothing, and keeps the newest of such notes.
+func (t *tx) noteRefused(c *ledger.Claim, fence int64, reason, word string) error {
+	what := reason
+	if what != ledger.Fenced {
+		what = "refused"
+	}
+	if err := t.note(c.ID, ledger.Note{What: what, Fence: fence, Detail: word}); err != nil {
+		return err
+	}
+	return t.trimNotes(c.ID)
+}

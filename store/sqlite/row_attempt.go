@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/webhook"
+)
+
+func loadAttempt(s scanner) (a webhook.Attempt, err error) {
+	var latency *float64
+	err = s.Scan(&a.ID, &a.Attempt, &a.Cause, toTime(&a.StartedAt), toTime(&a.FinishedAt), &a.Result, toText((*string)(&a.Class)),
+		toInt(&a.StatusCode), &latency, &a.ResponseStart, toText(&a.Error), toTime(&a.NextAttemptAt))
+	if latency != nil {
+		a.Latency = time.Duration(*latency * float64(time.Millisecond))
+	}
+	return a, err
+}
+
+// attempts gives a delivery's, oldest first.
+func (t *tx) attempts(delivery int64) (out []webhook.Attempt, err error) {
+	err = t.each("attempt_list", func(r scanner) error {
+		a, err := loadAttempt(r)
+		out = append(out, a)
+		return err
+	}, delivery)
+	return out, err
+}
+
+func attemptValues(a *webhook.Attempt) []any {
+	return []any{at(a.StartedAt), at(a.FinishedAt), a.Result, textOrNull(string(a.Class)), orNull(int64(a.StatusCode)),
+		float64(a.Latency) / float64(time.Millisecond), blobOrNull(a.ResponseStart), textOrNull(a.Error), at(a.NextAttemptAt)}
+}
+
+// addAttempt stores how the newest grant of a claim ended.
+func (t *tx) addAttempt(delivery int64, c *ledger.Claim, a webhook.Attempt) error {
+	id, err := t.id(seqAttempts)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("attempt_insert", append([]any{id, delivery, c.ID, c.Fence, a.Attempt, a.Cause}, attemptValues(&a)...)...)
+	return err
+}
+
+// amendAttempt stores how an attempt ended whose worker was taken for dead: one POST has one row.
+func (t *tx) amendAttempt(delivery int64, c *ledger.Claim, a webhook.Attempt) error {
+	var id int64
+	ok, err := found(t.row("attempt_known", delivery, a.Attempt).Scan(&id))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return t.addAttempt(delivery, c, a)
+	}
+	_, err = t.exec("attempt_save", append(attemptValues(&a), id)...)
+	return err
+}
+
+// addDeath stores the attempt of a worker that was found dead: was is the claim it held, begun when it received it.
+func (t *tx) addDeath(d *delivery, was *ledger.Claim, begun, next time.Time) error {
+	a := webhook.Attempt{Attempt: was.Attempt, Cause: causeOf(d, was), StartedAt: begun, FinishedAt: was.LeaseUntil,
+		Result: webhook.Unknown, Class: ledger.Ambiguous, Error: "worker died", NextAttemptAt: next}
+	if was.State == ledger.Claimed {
+		a.Result, a.Class, a.Error = webhook.NotSent, ledger.Definite, "worker died before it sent anything"
+	}
+	if a.StartedAt.IsZero() || a.StartedAt.After(a.FinishedAt) {
+		a.StartedAt = a.FinishedAt
+	}
+	return t.addAttempt(d.ID, was, a)
+}
+
+// noteDeath records that the holder of a claim that is closed is gone: a delivery's as an attempt of its own.
+func (t *tx) noteDeath(held *ledger.Claim) error {
+	d, ok, err := t.deliveryByClaim(held.ID)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return t.noteLapse(held)
+	}
+	m, _, err := t.messageByID(held.MessageID)
+	if err != nil {
+		return err
+	}
+	return t.addDeath(&d, held, m.ReceivedAt, time.Time{})
+}

@@ -1,0 +1,215 @@
+package sqlite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/onceward/onceward/idempotency"
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/webhook"
+)
+
+var _ webhook.Deliveries = (*DB)(nil)
+
+// Send stores events with their deliveries.
+func (db *DB) Send(ctx context.Context, events ...webhook.NewEvent) ([]webhook.Sent, error) {
+	out := make([]webhook.Sent, len(events))
+	size := 0
+	for i := range events {
+		size += len(events[i].Payload) + 1024
+	}
+	err := db.write(ctx, "send", size, func(t *tx) error {
+		for i := range events {
+			s, err := t.send(&events[i])
+			if refusal, ok := errors.AsType[*fault.Error](err); ok {
+				s = webhook.Sent{EventID: events[i].EventID, Err: refusal} // it comes before the first write
+			} else if err != nil {
+				return err
+			}
+			out[i] = s
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// send stores one event, unless its request's key or its own id is known: the key is looked at first.
+func (t *tx) send(n *webhook.NewEvent) (webhook.Sent, error) {
+	if n.Request != nil {
+		event, err := t.requested(n.Request)
+		if err != nil {
+			return webhook.Sent{}, err
+		}
+		if event != 0 {
+			return t.sent(event)
+		}
+	}
+	var event int64
+	var hash []byte
+	var createdAt time.Time
+	known, err := found(t.row("event_known", n.Project, n.EventID).Scan(&event, &hash, toTime(&createdAt)))
+	if err != nil {
+		return webhook.Sent{}, err
+	}
+	if known {
+		if !bytes.Equal(hash, n.Hash) {
+			return webhook.Sent{}, fault.New(fault.EventIDReused, "the event_id %q was used for an event with other content", n.EventID).
+				WithHint("send a new event under an event_id of its own")
+		}
+		if err := t.keepRequest(n.Request, event); err != nil {
+			return webhook.Sent{}, err
+		}
+		return t.sent(event)
+	}
+	targets, err := t.targets(n)
+	if err != nil {
+		return webhook.Sent{}, err
+	}
+	if event, err = t.id(seqEvents); err != nil {
+		return webhook.Sent{}, err
+	}
+	_, err = t.exec("event_insert", event, n.Project, n.EventID, n.Type, textOrNull(n.Tenant), textOrNull(n.Subject), n.Hash, n.Payload, at(t.now))
+	if err != nil {
+		return webhook.Sent{}, err
+	}
+	s := webhook.Sent{EventID: n.EventID, CreatedAt: t.now}
+	for i := range targets {
+		id, err := t.deliver(n, event, &targets[i])
+		if err != nil {
+			return webhook.Sent{}, err
+		}
+		s.Deliveries = append(s.Deliveries, webhook.SentTo{ID: id, EndpointID: targets[i].id})
+	}
+	return s, t.keepRequest(n.Request, event)
+}
+
+// requested gives the event that was stored under a request's key; 0 if the key is free.
+func (t *tx) requested(r *idempotency.Request) (event int64, err error) {
+	var hash []byte
+	var expiresAt time.Time
+	known, err := found(t.row("request_key_get", r.Project, r.Scope, r.Key).Scan(&hash, toInt(&event), toTime(&expiresAt)))
+	switch {
+	case err != nil || !known || !expiresAt.After(t.now):
+		return 0, err
+	case !bytes.Equal(hash, r.Hash) || event == 0:
+		return 0, fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used for another request", r.Key).
+			WithHint("use a new key for a new request")
+	}
+	return event, nil
+}
+
+func (t *tx) keepRequest(r *idempotency.Request, event int64) error {
+	if r == nil {
+		return nil
+	}
+	_, err := t.exec("request_key_event", r.Project, r.Scope, r.Key, r.Hash, event, at(t.now.Add(idempotency.Window)))
+	return err
+}
+
+// sent gives the first answer of an event again.
+func (t *tx) sent(event int64) (webhook.Sent, error) {
+	s := webhook.Sent{Replay: true}
+	if err := t.row("event_sent", event).Scan(&s.EventID, toTime(&s.CreatedAt)); err != nil {
+		return webhook.Sent{}, err
+	}
+	err := t.each("event_deliveries", func(r scanner) error {
+		var to webhook.SentTo
+		err := r.Scan(&to.ID, &to.EndpointID)
+		s.Deliveries = append(s.Deliveries, to)
+		return err
+	}, event)
+	return s, err
+}
+
+// target is what a delivery copies from its endpoint.
+type target struct {
+	id       int64
+	tenant   string
+	types    []string
+	ladder   string
+	policy   string
+	maxTries int
+	window   time.Duration
+}
+
+func (g *target) scan(r scanner) error {
+	var rungs []float64
+	if err := r.Scan(&g.id, toText(&g.tenant), toJSON(&g.types), &g.ladder, &g.policy, toSpan(&g.window)); err != nil {
+		return err
+	}
+	g.maxTries = 1
+	err := toJSON(&rungs).Scan(g.ladder)
+	g.maxTries += len(rungs)
+	return err
+}
+
+// targets gives the endpoints that an event goes to, by id: the tenant's subscribers, disabled ones too, or those named.
+func (t *tx) targets(n *webhook.NewEvent) (out []target, err error) {
+	if n.Endpoints == nil {
+		err = t.each("endpoint_subscribers", func(r scanner) error {
+			var g target
+			err := g.scan(r)
+			if err == nil && (&webhook.Endpoint{EventTypes: g.types}).Subscribes(n.Type) {
+				out = append(out, g)
+			}
+			return err
+		}, n.Project, textOrNull(n.Tenant))
+		return out, err
+	}
+	seen := map[int64]bool{}
+	for i, id := range n.Endpoints {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		field := "/endpoint_ids/" + strconv.Itoa(i)
+		var g target
+		switch ok, err := found(g.scan(t.row("endpoint_target", id, n.Project))); {
+		case err != nil:
+			return nil, err
+		case !ok:
+			return nil, fault.Invalid(field, "endpoint_ids names an endpoint that is not there")
+		case g.tenant != n.Tenant:
+			return nil, fault.Invalid(field, "endpoint_ids names an endpoint of another tenant than the event's")
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b target) int { return cmp.Compare(a.id, b.id) })
+	return out, nil
+}
+
+// deliver stores a delivery with its claim and its message.
+func (t *tx) deliver(n *webhook.NewEvent, event int64, g *target) (int64, error) {
+	claim, err := t.id(seqClaims)
+	if err != nil {
+		return 0, err
+	}
+	id, err := t.id(seqDeliveries)
+	if err != nil {
+		return 0, err
+	}
+	c := ledger.Claim{ID: claim, Project: n.Project, Hash: sendHash(n.Project, g.id, n.EventID, 1), Policy: toPolicy(g.policy),
+		State: ledger.New, MaxTries: g.maxTries, Window: g.window, OriginAt: t.now, CreatedAt: t.now}
+	if err := t.addMessage(&c, g.id, t.now); err != nil {
+		return 0, err
+	}
+	if err := t.insertClaim(&c, deliveryClaim); err != nil {
+		return 0, err
+	}
+	return id, t.insertDelivery(&delivery{ID: id, Project: n.Project, Event: event, Endpoint: g.id, ClaimID: claim, Sends: 1,
+		Cause: webhook.ByEvent, Ladder: g.ladder, CreatedAt: t.now})
+}
+
+// sendHash is the key of one send of a delivery.
+func sendHash(project, endpoint int64, eventID string, send int) [32]byte {
+	return ledger.Hash(project, webhook.Scope, strconv.FormatInt(endpoint, 10), eventID, strconv.Itoa(send))
+}

@@ -1,0 +1,1 @@
+SELECT id FROM attempts WHERE delivery = ? AND attempt = ?

@@ -1,0 +1,1 @@
+DELETE FROM claim_notes WHERE claim_id = ?

@@ -1,0 +1,1 @@
+SELECT at, what, fence, who, detail FROM claim_notes WHERE claim_id = ? ORDER BY id DESC LIMIT ?

@@ -1,0 +1,1 @@
+UPDATE endpoints SET deleted_at = ? WHERE id = ?

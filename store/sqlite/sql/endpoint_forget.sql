@@ -1,0 +1,1 @@
+DELETE FROM endpoints WHERE id = ? AND deleted_at IS NOT NULL

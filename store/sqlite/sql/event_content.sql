@@ -1,0 +1,1 @@
+SELECT event_id, type, payload FROM events WHERE id = ?

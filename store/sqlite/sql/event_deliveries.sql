@@ -1,0 +1,1 @@
+SELECT id, endpoint FROM deliveries WHERE event = ? ORDER BY id

@@ -1,0 +1,1 @@
+SELECT event_id, created_at FROM events WHERE id = ?

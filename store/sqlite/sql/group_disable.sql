@@ -1,0 +1,1 @@
+UPDATE groups SET disabled = 1 WHERE id = ?

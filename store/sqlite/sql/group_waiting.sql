@@ -1,0 +1,1 @@
+SELECT id FROM messages WHERE gid = ? AND leased = 0 LIMIT ?

@@ -1,0 +1,1 @@
+INSERT INTO redrive_parts (redrive, endpoint, state, n) VALUES (?, ?, ?, ?)

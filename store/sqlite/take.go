@@ -1,0 +1,235 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+	"uuid"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+var _ webhook.Sender = (*DB)(nil)
+
+const (
+	takeBytes  = 16 << 20 // of one take's payloads; one always goes
+	takeGroups = 100      // visited at a time
+	takeLapses = 1000     // leases over that are ended before a take
+)
+
+// TakeDeliveries receives and claims deliveries, endpoints taking turns.
+func (db *DB) TakeDeliveries(ctx context.Context, a webhook.Take) (webhook.Taken, error) {
+	var out webhook.Taken
+	err := db.write(ctx, "take deliveries", 0, func(t *tx) error {
+		out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
+		if _, err := t.lapse(deliveriesQueue, takeLapses); err != nil {
+			return err
+		}
+		k := &taking{tx: t, Take: a, grant: uuid.New().String(), out: &out, left: a.Max}
+		for k.left > 0 && k.bytes < takeBytes {
+			took, err := k.round()
+			if err != nil {
+				return err
+			}
+			if took == 0 {
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return webhook.Taken{}, err
+	}
+	return out, nil
+}
+
+// taking is one TakeDeliveries under way.
+type taking struct {
+	*tx
+	webhook.Take
+	grant string
+	out   *webhook.Taken
+	left  int // how many more to look at
+	bytes int // of payloads
+}
+
+// round visits each group that has its turn once, and answers how many messages it looked at.
+func (k *taking) round() (int, error) {
+	turn := k.turn()
+	var groups []group
+	err := k.each("take_groups", func(r scanner) error {
+		var g group
+		err := loadGroup(r, &g)
+		groups = append(groups, g)
+		return err
+	}, at(turn), min(k.left, takeGroups))
+	if err != nil || len(groups) == 0 {
+		return 0, err
+	}
+	share := max(1, (k.left+len(groups)-1)/len(groups))
+	took := 0
+	for i := range groups {
+		if k.left == 0 || k.bytes >= takeBytes {
+			break
+		}
+		n, err := k.visit(&groups[i], min(share, k.left), turn)
+		if err != nil {
+			return 0, err
+		}
+		took += n
+	}
+	return took, nil
+}
+
+// visit looks at no more of an endpoint's deliveries than share and its free slots, and sends its group to the tail.
+func (k *taking) visit(g *group, share int, turn time.Time) (int, error) {
+	want := min(share, g.free())
+	var due []queue.Row
+	err := k.each("take_messages", func(r scanner) error {
+		var m queue.Row
+		err := loadMessage(r, &m)
+		due = append(due, m)
+		return err
+	}, g.ID, at(k.now), want)
+	if err != nil {
+		return 0, err
+	}
+	var e webhook.Endpoint
+	if len(due) > 0 {
+		var ok bool
+		if e, ok, err = k.endpoint(g.ID); err != nil {
+			return 0, err
+		} else if !ok {
+			return 0, k.parkGroup(g.ID, time.Time{})
+		}
+	}
+	granted, looked := 0, 0
+	for i := range due {
+		if k.bytes >= takeBytes {
+			break
+		}
+		job, err := k.take(&due[i], g.Hold+k.Slack)
+		if err != nil {
+			return 0, err
+		}
+		looked++
+		if job != nil {
+			granted++
+			job.Endpoint = e
+			k.out.Jobs = append(k.out.Jobs, *job)
+		}
+	}
+	k.left -= looked
+	if err := k.addSlots(g.ID, granted); err != nil {
+		return 0, err
+	}
+	next, err := k.head(g.ID)
+	if err == nil && !next.IsZero() && next.Before(turn) {
+		next = turn
+	}
+	if err == nil {
+		err = k.parkGroup(g.ID, next)
+	}
+	return looked, err
+}
+
+// take claims what a message carries. If that is granted the message is received under the same lease; if not it is
+// settled: it cannot be in anybody's hands.
+func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
+	was := *m
+	c, ok, err := k.claimByID(m.ClaimID)
+	if err != nil {
+		return nil, err
+	}
+	var d delivery
+	if ok {
+		d, ok, err = k.deliveryByClaim(c.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !ok { // nothing knows it any more
+		return nil, k.deleteMessage(m.ID)
+	}
+	held := c
+	r := c.Grant(k.now, ledger.Grant{GrantID: k.grant, Owner: k.Owner, Lease: lease})
+	k.out.Verdicts[r.Verdict]++
+	if r.Lapsed {
+		var next time.Time
+		if r.Verdict == ledger.Granted {
+			next = k.now
+		}
+		if err := k.addDeath(&d, &held, m.ReceivedAt, next); err != nil {
+			return nil, err
+		}
+	}
+	if r.Verdict == ledger.Granted {
+		m.Receive(k.now, lease)
+		c.MessageID, c.Lease = m.ID, m.Lease
+	}
+	if r.Changed {
+		if err := k.saveClaim(&c); err != nil {
+			return nil, err
+		}
+	}
+	switch r.Verdict {
+	case ledger.Granted:
+		if err := k.saveMessage(&was, m); err != nil {
+			return nil, err
+		}
+		return k.job(&c, &d, m, lease)
+	case ledger.WasDone:
+		return nil, k.deleteMessage(m.ID)
+	case ledger.Busy:
+		m.VisibleAt = k.now.Add(r.Wait)
+		return nil, k.saveMessage(&was, m)
+	}
+	return nil, k.applyChange(&was, m, m.DeadLetter(k.now, deliveryDLQ, c.LastError))
+}
+
+// job gathers what an attempt needs, save the endpoint.
+func (k *taking) job(c *ledger.Claim, d *delivery, m *queue.Row, lease time.Duration) (*webhook.Job, error) {
+	j := &webhook.Job{ClaimID: c.ID, Fence: c.Fence, MessageID: m.ID, Lease: m.Lease, LeaseFor: lease, DeliveryID: d.ID, Project: c.Project,
+		Attempt: c.Attempt, Tries: c.Tries, Cause: causeOf(d, c), Policy: c.Policy, KeySend: d.KeySend}
+	var rungs []float64
+	if err := json.Unmarshal([]byte(d.Ladder), &rungs); err != nil {
+		return nil, err
+	}
+	j.Ladder = fromRungs(rungs)
+	if err := k.row("event_content", d.Event).Scan(&j.EventID, &j.EventType, &j.Payload); err != nil {
+		return nil, err
+	}
+	k.bytes += len(j.Payload)
+	return j, nil
+}
+
+// waitAtMost is how long a wait lasts if nothing happens.
+const waitAtMost = 30 * time.Second
+
+// WaitDeliveries returns when there may be something to take.
+func (db *DB) WaitDeliveries(ctx context.Context) {
+	news := db.hub.listen(deliveriesQueue)
+	wait := waitAtMost
+	err := db.read(ctx, "wait for deliveries", func(t *tx) error {
+		var due time.Time
+		if err := t.row("take_due").Scan(toTime(&due)); err != nil {
+			return err
+		}
+		if !due.IsZero() {
+			wait = min(wait, due.Sub(t.now))
+		}
+		return nil
+	})
+	if err != nil {
+		wait = retryAfter
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-news:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
