@@ -63,6 +63,12 @@ func Run(t *testing.T, b Backend) {
 		{"grants", grantTests},
 		{"words", wordTests},
 		{"reaping", reapTests},
+		{"events", sendTests},
+		{"attempts", attemptTests},
+		{"acts", actTests},
+		{"endpoints", endpointTests},
+		{"requests", requestTests},
+		{"access", accessTests},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()

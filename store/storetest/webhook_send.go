@@ -1,0 +1,304 @@
+package storetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/onceward/onceward/idempotency"
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/webhook"
+)
+
+var sendTests = []named{
+	{"an event is sent, delivered, and its message gone", sendDelivered},
+	{"H-W10: the payload's bytes are kept", sendBytes},
+	{"an event goes to those that subscribe to its type", sendTypes},
+	{"an event without a subscriber is kept", sendNobody},
+	{"an event stays with its tenant", sendTenants},
+	{"named endpoints get it, subscribed or not", sendNamed},
+	{"a named endpoint of another tenant or none is refused, nothing stored", sendNamedForeign},
+	{"I4: the same event again gets the first answer", sendReplay},
+	{"an event id with other content is refused", sendReused},
+	{"an event id twice in one batch is one event", sendTwice},
+	{"an event id sent by many at once is one event", sendRace},
+	{"a request key is answered again, and looked at first", sendRequestKey},
+	{"I1, I9, H-W01: an event is there with its deliveries after a restart", sendSurvives},
+	{"I9: a batch with one bad event stores the others", sendBadItem},
+	{"a disabled endpoint's deliveries are made, and wait", sendDisabled},
+	{"a deleted endpoint gets nothing", sendDeleted},
+	{"I13: an event id of two projects is two events", sendProjects},
+	{"a waiter for deliveries is woken by an event", sendWakes},
+}
+
+func sendDelivered(r *rig) {
+	e := r.endpoint()
+	s := r.send(r.event("evt1", func(n *webhook.NewEvent) { n.Subject = "customer 7" }))
+	want(r, "event id", s.EventID, "evt1")
+	want(r, "deliveries", len(s.Deliveries), 1)
+	want(r, "endpoint", s.Deliveries[0].EndpointID, e.ID)
+	id := s.Deliveries[0].ID
+	want(r, "state", r.dlv(id).State, webhook.Pending)
+	j := r.job()
+	want(r, "delivery", j.DeliveryID, id)
+	want(r, "event", j.EventID, "evt1")
+	want(r, "type", j.EventType, "ticket.resolved")
+	want(r, "attempt", j.Attempt, 1)
+	want(r, "tries", j.Tries, 1)
+	want(r, "cause", j.Cause, webhook.ByEvent)
+	want(r, "policy", j.Policy, ledger.Idempotent)
+	want(r, "ladder", len(j.Ladder), 2)
+	want(r, "project", j.Project, 1)
+	want(r, "url", j.Endpoint.URL, e.URL)
+	want(r, "secret", string(j.Endpoint.Secrets[0].Sealed), "sealed")
+	want(r, "lease", j.LeaseFor, e.Timeout+slack)
+	want(r, "state", r.dlv(id).State, webhook.Sending)
+	r.idle()
+	o := outcome(j, ledger.Succeeded)
+	o.Response = []byte("thanks")
+	r.ends(o, ledger.Done)
+	d := r.dlv(id)
+	want(r, "state", d.State, webhook.Delivered)
+	want(r, "subject", d.Subject, "customer 7")
+	want(r, "delivered at", d.DeliveredAt.IsZero(), false)
+	want(r, "attempts", len(d.Attempts), 1)
+	a := d.Attempts[0]
+	want(r, "attempt", a.Attempt, 1)
+	want(r, "result", a.Result, webhook.WasDelivered)
+	want(r, "class", a.Class, "")
+	want(r, "status", a.StatusCode, 200)
+	want(r, "response", string(a.ResponseStart), "thanks")
+	want(r, "latency", a.Latency, 2*time.Millisecond)
+	if a.FinishedAt.Before(a.StartedAt) {
+		r.Errorf("the attempt ended %v before it began", a.StartedAt.Sub(a.FinishedAt))
+	}
+	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
+	r.idle()
+}
+
+func sendBytes(r *rig) {
+	r.endpoint()
+	payload := " {\"b\":1.0, \"a\" : 9007199254740993,\n\"x\":\"\\u00e9é\"}\t"
+	r.send(r.event("evt1", func(n *webhook.NewEvent) { n.Payload = []byte(payload) }))
+	want(r, "payload sent", string(r.job().Payload), payload)
+	e, err := r.Event(r.ctx, 1, "evt1")
+	r.ok(err)
+	want(r, "payload kept", string(e.Payload), payload)
+}
+
+func sendTypes(r *rig) {
+	all, exact, prefix := r.endpoint(), r.endpoint(types("ticket.resolved")), r.endpoint(types("other", "ticket.*"))
+	r.endpoint(types("tickets.*", "ticket", "ticket.resolved.late"))
+	got := map[int64]bool{}
+	for _, d := range r.send(r.event("evt1")).Deliveries {
+		got[d.EndpointID] = true
+	}
+	if len(got) != 3 || !got[all.ID] || !got[exact.ID] || !got[prefix.ID] {
+		r.Errorf("it went to %v", got)
+	}
+}
+
+func sendNobody(r *rig) {
+	s := r.send(r.event("evt1"))
+	want(r, "deliveries", len(s.Deliveries), 0)
+	e, err := r.Event(r.ctx, 1, "evt1")
+	r.ok(err)
+	want(r, "type", e.Type, "ticket.resolved")
+	want(r, "replay", r.send(r.event("evt1")).Replay, true)
+	_, err = r.Event(r.ctx, 1, "evt2")
+	want(r, "not found", errors.Is(err, webhook.ErrNotFound), true)
+}
+
+func sendTenants(r *rig) {
+	a, b, none := r.endpoint(tenant("a")), r.endpoint(tenant("b")), r.endpoint()
+	for name, e := range map[string]webhook.Endpoint{"a": a, "b": b, "": none} {
+		s := r.send(r.event("evt-"+name, func(n *webhook.NewEvent) { n.Tenant = name }))
+		want(r, "deliveries of "+name, len(s.Deliveries), 1)
+		want(r, "endpoint of "+name, s.Deliveries[0].EndpointID, e.ID)
+		want(r, "tenant", r.dlv(s.Deliveries[0].ID).Tenant, name)
+	}
+}
+
+func sendNamed(r *rig) {
+	a := r.endpoint(types("nothing"))
+	r.endpoint()
+	s := r.send(r.event("evt1", func(n *webhook.NewEvent) { n.Endpoints = []int64{a.ID} }))
+	want(r, "deliveries", len(s.Deliveries), 1)
+	want(r, "endpoint", s.Deliveries[0].EndpointID, a.ID)
+}
+
+func sendNamedForeign(r *rig) {
+	own, foreign := r.endpoint(), r.endpoint(tenant("a"))
+	for what, id := range map[string]int64{"another tenant's": foreign.ID, "none": 1 << 40} {
+		out := r.trySend(r.event("evt1", func(n *webhook.NewEvent) { n.Endpoints = []int64{own.ID, id} }))[0]
+		want(r, what, fault.CodeOf(out.Err), fault.InvalidArgument)
+	}
+	want(r, "events", r.count("SELECT count(*) FROM events"), 0)
+	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
+}
+
+func sendReplay(r *rig) {
+	r.endpoint()
+	first := r.send(r.event("evt1"))
+	r.endpoint() // later than the event: not its business
+	again := r.send(r.event("evt1"))
+	want(r, "replay", again.Replay, true)
+	want(r, "first replays", first.Replay, false)
+	want(r, "deliveries", len(again.Deliveries), 1)
+	want(r, "delivery", again.Deliveries[0], first.Deliveries[0])
+	want(r, "made at", again.CreatedAt.Equal(first.CreatedAt), true)
+	r.ends(outcome(r.job(), ledger.Succeeded), ledger.Done)
+	want(r, "replay after the end", r.send(r.event("evt1")).Replay, true)
+	r.idle()
+}
+
+func sendReused(r *rig) {
+	r.endpoint()
+	r.send(r.event("evt1"))
+	out := r.trySend(r.event("evt1", func(n *webhook.NewEvent) { n.Payload = []byte(`{}`) }))[0]
+	want(r, "reused", errors.Is(out.Err, webhook.ErrEventIDReused), true)
+	want(r, "deliveries", r.count("SELECT count(*) FROM deliveries"), 1)
+}
+
+func sendTwice(r *rig) {
+	r.endpoint()
+	out := r.trySend(r.event("evt1"), r.event("evt2"), r.event("evt1"), r.event("evt1", func(n *webhook.NewEvent) { n.Type = "other" }))
+	r.ok(out[0].Err)
+	r.ok(out[1].Err)
+	r.ok(out[2].Err)
+	want(r, "replay", out[2].Replay, true)
+	want(r, "delivery", out[2].Deliveries[0], out[0].Deliveries[0])
+	want(r, "reused", errors.Is(out[3].Err, webhook.ErrEventIDReused), true)
+	want(r, "deliveries", len(r.take(10)), 2)
+}
+
+func sendRace(r *rig) {
+	r.endpoint()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got, first := map[int64]int{}, 0
+	for range 12 {
+		wg.Go(func() {
+			out, err := r.Send(r.ctx, r.event("evt1"))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || out[0].Err != nil || len(out[0].Deliveries) != 1 {
+				r.Errorf("send: %v %+v", err, out)
+				return
+			}
+			got[out[0].Deliveries[0].ID]++
+			if !out[0].Replay {
+				first++
+			}
+		})
+	}
+	wg.Wait()
+	want(r, "deliveries", len(got), 1)
+	want(r, "not replays", first, 1)
+}
+
+func sendRequestKey(r *rig) {
+	r.endpoint()
+	keyed := func(key, body string) func(*webhook.NewEvent) {
+		h := sha256.Sum256([]byte(body))
+		return func(n *webhook.NewEvent) {
+			n.Request = &idempotency.Request{Project: 1, Scope: "POST /v1/webhooks/events", Key: key, Hash: h[:]}
+		}
+	}
+	first := r.send(r.event("evt1", keyed("k", "one")))
+	again := r.send(r.event("made-anew", keyed("k", "one"))) // the id was made by the server: not part of the request
+	want(r, "replay", again.Replay, true)
+	want(r, "event", again.EventID, "evt1")
+	want(r, "delivery", again.Deliveries[0], first.Deliveries[0])
+	out := r.trySend(r.event("evt1", keyed("k", "two")))[0]
+	want(r, "reused", fault.CodeOf(out.Err), fault.IdempotencyKeyReused)
+	want(r, "events", r.count("SELECT count(*) FROM events"), 1)
+	out = r.trySend(r.event("evt1", keyed("l", "x"), func(n *webhook.NewEvent) { n.Type = "other" }))[0]
+	want(r, "event reused", errors.Is(out.Err, webhook.ErrEventIDReused), true)
+	want(r, "a key whose answer was no 2xx is free", r.send(r.event("evt2", keyed("l", "y"))).Replay, false)
+}
+
+func sendSurvives(r *rig) {
+	r.endpoint()
+	id := r.delivery("evt1")
+	j := r.job()
+	r.reopen()
+	r.sweep()
+	r.idle()
+	want(r, "state", r.dlv(id).State, webhook.Sending)
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+	want(r, "state", r.dlv(id).State, webhook.Delivered)
+}
+
+func sendBadItem(r *rig) {
+	r.endpoint()
+	out := r.trySend(r.event("evt1"), r.event("evt2", func(n *webhook.NewEvent) { n.Endpoints = []int64{1 << 40} }), r.event("evt3"))
+	r.ok(out[0].Err)
+	r.ok(out[2].Err)
+	want(r, "refused", fault.CodeOf(out[1].Err), fault.InvalidArgument)
+	want(r, "taken", len(r.take(10)), 2)
+}
+
+func sendDisabled(r *rig) {
+	e := r.endpoint()
+	r.update(e.ID, func(e *webhook.Endpoint) { e.Disabled, e.Reason = true, "holiday" })
+	id := r.delivery("evt1")
+	r.idle()
+	want(r, "state", r.dlv(id).State, webhook.Pending)
+	r.update(e.ID, func(e *webhook.Endpoint) { e.Disabled, e.Reason = false, "" })
+	r.ends(outcome(r.job(), ledger.Succeeded), ledger.Done)
+}
+
+// update changes an endpoint.
+func (r *rig) update(id int64, change func(*webhook.Endpoint)) webhook.Endpoint {
+	r.Helper()
+	e, err := r.UpdateEndpoint(r.ctx, r.project, id, func(_ time.Time, e *webhook.Endpoint) error { change(e); return nil })
+	r.ok(err)
+	return e
+}
+
+func sendDeleted(r *rig) {
+	e := r.endpoint()
+	r.ok(r.DeleteEndpoint(r.ctx, 1, e.ID))
+	want(r, "deliveries", len(r.send(r.event("evt1")).Deliveries), 0)
+	out := r.trySend(r.event("evt2", func(n *webhook.NewEvent) { n.Endpoints = []int64{e.ID} }))[0]
+	want(r, "named", fault.CodeOf(out.Err), fault.InvalidArgument)
+}
+
+func sendProjects(r *rig) {
+	r.endpoint()
+	own := r.send(r.event("evt1"))
+	r.project = 2
+	r.endpoint()
+	other := r.send(r.event("evt1", func(n *webhook.NewEvent) { n.Type = "other" }))
+	want(r, "replay", other.Replay, false)
+	want(r, "deliveries", len(other.Deliveries), 1)
+	_, err := r.Delivery(r.ctx, 2, own.Deliveries[0].ID)
+	want(r, "not found", errors.Is(err, webhook.ErrNotFound), true)
+}
+
+func sendWakes(r *rig) {
+	r.endpoint()
+	got := make(chan int64, 1)
+	go func() {
+		for r.ctx.Err() == nil {
+			if t, err := r.TakeDeliveries(r.ctx, webhook.Take{Owner: "w", Max: 1, Slack: slack}); err == nil && len(t.Jobs) == 1 {
+				got <- t.Jobs[0].DeliveryID
+				return
+			}
+			ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+			r.WaitDeliveries(ctx)
+			cancel()
+		}
+	}()
+	id := r.delivery("evt1")
+	select {
+	case j := <-got:
+		want(r, "delivery", j, id)
+	case <-time.After(10 * time.Second):
+		r.Fatal("nobody was woken in 10 s")
+	}
+}
