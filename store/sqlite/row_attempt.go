@@ -69,14 +69,11 @@ func (t *tx) addDeath(d *delivery, was *ledger.Claim, begun, next time.Time) err
 	return t.addAttempt(d.ID, was, a)
 }
 
-// noteDeath records that the holder of a claim that is closed is gone: a delivery's as an attempt of its own.
+// noteDeath records that the holder of a delivery's claim that is closed is gone, as an attempt of its own.
 func (t *tx) noteDeath(held *ledger.Claim) error {
 	d, ok, err := t.deliveryByClaim(held.ID)
-	if err != nil {
+	if err != nil || !ok {
 		return err
-	}
-	if !ok {
-		return t.noteLapse(held)
 	}
 	m, _, err := t.messageByID(held.MessageID)
 	if err != nil {
