@@ -129,7 +129,13 @@ func TestOtherSecretsKeyIsRefused(t *testing.T) {
 func TestRunStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := start(t, onceward.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "a.db")})
-	web := httptest.NewServer(s.Handler())
+	polling := make(chan struct{}, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/queue/consume" {
+			polling <- struct{}{}
+		}
+		s.Handler().ServeHTTP(w, r)
+	}))
 	defer web.Close()
 	call := func(ctx context.Context, path, body string) (string, error) {
 		r, err := http.NewRequestWithContext(ctx, "POST", web.URL+path, strings.NewReader(body))
@@ -160,6 +166,7 @@ func TestRunStopsWithItsContext(t *testing.T) {
 		}
 		polled <- b
 	}()
+	<-polling
 	begun := time.Now()
 	stop()
 	select {
