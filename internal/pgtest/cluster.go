@@ -72,6 +72,16 @@ func (c *Cluster) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
 }
 
+// Pid is the server's process, 0 while it is down: what it and its children use can be read from /proc.
+func (c *Cluster) Pid() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		return 0
+	}
+	return c.server.Process.Pid
+}
+
 // Socket is the folder of the cluster's unix socket.
 func (c *Cluster) Socket() string { return c.dir }
 
