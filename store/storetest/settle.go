@@ -269,6 +269,7 @@ func extendPastTwelve(r *rig) {
 	id := itoa(r.publish(queue.Publish{Queue: "jobs"})[0])
 	m := r.one("jobs", 30*time.Millisecond)
 	r.past(m.VisibleAt)
+	r.age("messages", "vis", "id = "+id, 13*time.Hour)
 	r.age("messages", "received_at", "id = "+id, 13*time.Hour)
 	s := act(queue.Extend, m)
 	s.Visibility = time.Minute

@@ -214,20 +214,21 @@ func redriveDeliveries(r *rig) {
 	r.ends(outcome(r.soonJob(), ledger.Definite), ledger.Failed)
 	rd := r.redriveNow()
 	want(r, "total", rd.Total, 1)
+	var jobs []webhook.Job
 	rd = r.finishDeliveries(rd, func(j *webhook.Job) {
-		want(r, "attempt", j.Attempt, 3)
-		want(r, "tries", j.Tries, 1)
-		want(r, "cause", j.Cause, webhook.ByRedrive)
-		want(r, "fence", j.Fence, 3)
-		r.ends(outcome(j, ledger.Definite), ledger.Retry)
+		jobs = append(jobs, *j)
+		r.ends(outcome(j, ledger.Definite), []ledger.State{ledger.Retry, ledger.Failed}[len(jobs)-1])
 	})
 	want(r, "moved", rd.Moved, 1)
-	want(r, "dead", r.deadDeliveries(), 0)
-	j := r.soonJob()
-	want(r, "attempt", j.Attempt, 4)
-	want(r, "cause", j.Cause, webhook.ByRetry)
-	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+	want(r, "tries of two", len(jobs), 2)
+	for i, j := range jobs {
+		want(r, "attempt", j.Attempt, 3+i)
+		want(r, "tries", j.Tries, 1+i)
+		want(r, "fence", j.Fence, int64(3+i))
+		want(r, "cause", j.Cause, []webhook.Cause{webhook.ByRedrive, webhook.ByRetry}[i])
+	}
 	want(r, "attempts", len(r.dlv(id).Attempts), 4)
+	want(r, "dead", r.deadDeliveries(), 1)
 }
 
 func redriveStuckDeliveries(r *rig) {
