@@ -10,7 +10,7 @@ import (
 
 // ResolveClaim applies a person's act to a stuck claim, or a retry to a failed one, and does to its message what follows.
 func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (c ledger.Claim, err error) {
-	err = db.write(ctx, "resolve claim", 0, func(t *tx) error {
+	err = db.write(ctx, "resolve_claim", 0, func(t *tx) error {
 		if c, err = t.workerClaim(r.Project, r.Scope, r.Key); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (c ledger.C
 
 // ReopenClaim is a redrive of one key, and of its dead letter if it has one.
 func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who string) (c ledger.Claim, err error) {
-	err = db.write(ctx, "reopen claim", 0, func(t *tx) error {
+	err = db.write(ctx, "reopen_claim", 0, func(t *tx) error {
 		if c, err = t.workerClaim(project, scope, key); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (t *tx) workerClaim(project int64, scope, key string) (ledger.Claim, error)
 
 // FindClaim gives a claim with its newest notes, oldest first.
 func (db *DB) FindClaim(ctx context.Context, project int64, scope, key string) (c ledger.Claim, notes []ledger.Note, err error) {
-	err = db.read(ctx, "find claim", func(t *tx) error {
+	err = db.read(ctx, "find_claim", func(t *tx) error {
 		if c, err = t.workerClaim(project, scope, key); err != nil {
 			return err
 		}

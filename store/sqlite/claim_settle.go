@@ -10,7 +10,7 @@ import (
 // Begin makes the line before the effect durable, or extends the holder's lease and that of the message it holds.
 func (db *DB) Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.Applied, error) {
 	out := make([]ledger.Applied, len(beats))
-	err := db.write(ctx, "begin", 0, func(t *tx) (err error) {
+	err := db.write(ctx, "begin_claims", 0, func(t *tx) (err error) {
 		for i := range beats {
 			if out[i], err = t.begin(&beats[i]); err != nil {
 				return err
@@ -75,7 +75,7 @@ func (db *DB) SettleClaims(ctx context.Context, words ...ledger.Word) ([]ledger.
 	for i := range words {
 		size += len(words[i].Result) + 256
 	}
-	err := db.write(ctx, "settle claims", size, func(t *tx) (err error) {
+	err := db.write(ctx, "settle_claims", size, func(t *tx) (err error) {
 		for i := range words {
 			if out[i], err = t.settleClaim(&words[i]); err != nil {
 				return err

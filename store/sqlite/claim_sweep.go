@@ -8,7 +8,7 @@ import (
 
 // ReapClaims moves workers' keys whose holders are gone, or whose wait can lead nowhere.
 func (db *DB) ReapClaims(ctx context.Context, limit int) (done int, err error) {
-	err = db.write(ctx, "reap claims", 0, func(t *tx) error {
+	err = db.write(ctx, "reap_claims", 0, func(t *tx) error {
 		done = 0
 		for _, list := range []string{"claim_lapsed", "claim_window_over", "claim_too_old"} {
 			since := t.now
@@ -78,7 +78,7 @@ func (t *tx) buryLinked(c *ledger.Claim) error {
 
 // ForgetClaims deletes workers' keys that ended longer ago than the ledger remembers.
 func (db *DB) ForgetClaims(ctx context.Context, limit int) (done int, err error) {
-	err = db.write(ctx, "forget claims", 0, func(t *tx) error {
+	err = db.write(ctx, "forget_claims", 0, func(t *tx) error {
 		ids, err := t.ids("claim_forgettable", at(t.now.Add(-ledger.Memory)), limit)
 		if err != nil {
 			return err

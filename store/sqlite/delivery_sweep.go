@@ -84,34 +84,55 @@ func (t *tx) cancelWaiting(endpoint int64, limit int) (int, error) {
 	return len(waiting), nil
 }
 
+// endedPage is how many ended claims, or old events, a sweep looks at: most of them may wait for a younger one.
+const endedPage = 200
+
 // sweepEnded forgets deliveries whose claim ended longer ago than the ledger remembers: an event with all it made once
-// the last of them is that old, and former sends by themselves. It looks at a page of ended claims each time.
-func (t *tx) sweepEnded(limit int) (int, error) {
-	at0, cutoff := t.db.delivered.ended, at(t.now.Add(-ledger.Memory))
-	var page []mark
-	err := t.each("claim_ended", func(r scanner) error {
-		var m mark
-		err := r.Scan(&m.id, &m.at)
-		page = append(page, m)
-		return err
-	}, at0.at, at0.id, cutoff, limit)
-	if err != nil {
-		return 0, err
-	}
-	done := 0
-	for _, m := range page {
+// the last of them is that old, and former sends by themselves.
+func (t *tx) sweepEnded(limit int) (done int, err error) {
+	cutoff := at(t.now.Add(-ledger.Memory))
+	next, err := paged(t.db.delivered.ended, mark{}, func(after mark) (page []mark, err error) {
+		err = t.each("claim_ended", func(r scanner) error {
+			var m mark
+			err := r.Scan(&m.id, &m.at)
+			page = append(page, m)
+			return err
+		}, after.at, after.id, cutoff, endedPage)
+		return page, err
+	}, func(m mark) (bool, error) {
 		n, err := t.forgetEnded(m.id, cutoff)
-		if err != nil {
-			return done, err
-		}
 		done += n
-	}
-	next := mark{} // from the beginning
-	if len(page) == limit {
-		next = page[limit-1]
-	}
+		return done < limit, err
+	})
 	t.onCommit(func() { t.db.delivered.ended = next })
-	return done, nil
+	return done, err
+}
+
+// paged gives a page of what comes after a place to look until that answers false, and where to go on: from the
+// beginning once the end was reached, and at once if it had not begun there.
+func paged[T comparable](after, beginning T, read func(after T) ([]T, error), look func(T) (bool, error)) (T, error) {
+	for {
+		begun := after
+		page, err := read(after)
+		if err != nil {
+			return begun, err
+		}
+		for _, item := range page {
+			more, err := look(item)
+			if err != nil {
+				return begun, err
+			}
+			if after = item; !more {
+				return after, nil
+			}
+		}
+		if len(page) == endedPage {
+			return after, nil
+		}
+		if after = beginning; begun == beginning {
+			return after, nil
+		}
+	}
 }
 
 // forgetEnded forgets one claim, with its delivery's event and all of that if nothing of it is younger.
@@ -183,33 +204,28 @@ func (t *tx) forgetClaim(c *ledger.Claim) error {
 	return err
 }
 
-// sweepEvents forgets old events that nobody had subscribed to, a page of the oldest each time.
-func (t *tx) sweepEvents(limit int) (int, error) {
-	var page, alone []int64
-	err := t.each("event_old", func(r scanner) error {
-		var id int64
-		var delivered bool
-		err := r.Scan(&id, &delivered)
-		page = append(page, id)
-		if !delivered {
-			alone = append(alone, id)
+// sweepEvents forgets old events that nobody had subscribed to.
+func (t *tx) sweepEvents(limit int) (done int, err error) {
+	alone := map[int64]bool{}
+	next, err := paged(t.db.delivered.events, 0, func(after int64) (page []int64, err error) {
+		err = t.each("event_old", func(r scanner) error {
+			var id int64
+			var delivered bool
+			err := r.Scan(&id, &delivered)
+			page, alone[id] = append(page, id), !delivered
+			return err
+		}, after, endedPage, at(t.now.Add(-ledger.Memory)))
+		return page, err
+	}, func(id int64) (bool, error) {
+		if !alone[id] {
+			return true, nil
 		}
-		return err
-	}, t.db.delivered.events, limit, at(t.now.Add(-ledger.Memory)))
-	for _, id := range alone {
-		if err == nil {
-			_, err = t.exec("event_forget", id)
-		}
-	}
-	if err != nil {
-		return 0, err
-	}
-	next := int64(0)
-	if len(page) == limit {
-		next = page[limit-1]
-	}
+		done++
+		_, err := t.exec("event_forget", id)
+		return done < limit, err
+	})
 	t.onCommit(func() { t.db.delivered.events = next })
-	return len(alone), nil
+	return done, err
 }
 
 // sweepParts forgets the parts of redrives that are over.

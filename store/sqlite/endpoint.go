@@ -18,7 +18,7 @@ func noEndpoint() error { return notFound("there is no such endpoint") }
 
 // CreateEndpoint stores an endpoint and the group of its deliveries, under one id.
 func (db *DB) CreateEndpoint(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error) {
-	err := db.write(ctx, "create endpoint", 0, func(t *tx) (err error) {
+	err := db.write(ctx, "create_endpoint", 0, func(t *tx) (err error) {
 		if e.ID, err = t.id(seqGroups); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func before(after int64) int64 {
 
 // UpdateEndpoint applies change to an endpoint and keeps its group in step.
 func (db *DB) UpdateEndpoint(ctx context.Context, project, id int64, change func(now time.Time, e *webhook.Endpoint) error) (e webhook.Endpoint, err error) {
-	err = db.write(ctx, "update endpoint", 0, func(t *tx) error {
+	err = db.write(ctx, "update_endpoint", 0, func(t *tx) error {
 		if e, err = t.endpointOf(project, id); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (t *tx) head(id int64) (head time.Time, err error) {
 
 // DeleteEndpoint removes an endpoint from view and cancels what waits for it.
 func (db *DB) DeleteEndpoint(ctx context.Context, project, id int64) error {
-	return db.write(ctx, "delete endpoint", 0, func(t *tx) error {
+	return db.write(ctx, "delete_endpoint", 0, func(t *tx) error {
 		if _, err := t.endpointOf(project, id); err != nil {
 			return err
 		}

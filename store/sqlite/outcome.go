@@ -15,7 +15,7 @@ const forgotten = "not_found"
 // BeginDeliveries makes the line before the effect durable and extends the leases of claim and message together.
 func (db *DB) BeginDeliveries(ctx context.Context, jobs []*webhook.Job) ([]ledger.Applied, error) {
 	out := make([]ledger.Applied, len(jobs))
-	err := db.write(ctx, "begin deliveries", 0, func(t *tx) (err error) {
+	err := db.write(ctx, "begin_deliveries", 0, func(t *tx) (err error) {
 		for i, j := range jobs {
 			if out[i], err = t.beginDelivery(j); err != nil {
 				return err
@@ -79,7 +79,7 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 	for i := range outcomes {
 		size += len(outcomes[i].Response) + 512
 	}
-	err := db.write(ctx, "settle deliveries", size, func(t *tx) (err error) {
+	err := db.write(ctx, "settle_deliveries", size, func(t *tx) (err error) {
 		for i := range outcomes {
 			if out[i], err = t.settleDelivery(&outcomes[i]); err != nil {
 				return err

@@ -56,14 +56,14 @@ func (db *DB) RedriveDeliveries(ctx context.Context, c webhook.RedriveCall) (out
 		return out, err
 	}
 	var parts map[int64]int64
-	err = db.read(ctx, "redrive deliveries", func(t *tx) error { // beside the writer: there may be many
+	err = db.read(ctx, "redrive_deliveries", func(t *tx) error { // beside the writer: there may be many
 		parts, err = t.concerned(c.Project, &f)
 		return err
 	})
 	if err != nil {
 		return out, err
 	}
-	err = db.write(ctx, "redrive deliveries", 64*len(parts), func(t *tx) error {
+	err = db.write(ctx, "redrive_deliveries", 64*len(parts), func(t *tx) error {
 		if c.EndpointID != 0 {
 			if _, err := t.endpointOf(c.Project, c.EndpointID); err != nil {
 				return err

@@ -22,7 +22,7 @@ const (
 // TakeDeliveries receives and claims deliveries, endpoints taking turns.
 func (db *DB) TakeDeliveries(ctx context.Context, a webhook.Take) (webhook.Taken, error) {
 	var out webhook.Taken
-	err := db.write(ctx, "take deliveries", 0, func(t *tx) error {
+	err := db.write(ctx, "take_deliveries", 0, func(t *tx) error {
 		out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
 		if _, err := t.lapse(deliveriesQueue, takeLapses); err != nil {
 			return err
@@ -212,7 +212,7 @@ const waitAtMost = 30 * time.Second
 func (db *DB) WaitDeliveries(ctx context.Context) {
 	news := db.hub.listen(deliveriesQueue)
 	wait := waitAtMost
-	err := db.read(ctx, "wait for deliveries", func(t *tx) error {
+	err := db.read(ctx, "wait_for_deliveries", func(t *tx) error {
 		var due time.Time
 		if err := t.row("take_due").Scan(toTime(&due)); err != nil {
 			return err

@@ -274,8 +274,8 @@ CREATE TABLE events (
   tenant     TEXT,
   subject    TEXT,
   hash       BLOB NOT NULL CHECK (length(hash) = 32),
-  payload    BLOB NOT NULL,
   created_at INTEGER NOT NULL,
+  payload    BLOB NOT NULL, -- last: a list never reads past it
   UNIQUE (project, event_id)
 ) STRICT;
 CREATE INDEX events_project ON events (project, id);

@@ -1,1 +1,1 @@
-SELECT endpoint, state, canary, after_id, n FROM redrive_parts WHERE redrive = ? ORDER BY endpoint
+SELECT endpoint, state, canary, after_id, n FROM redrive_parts WHERE redrive = ? ORDER BY state DESC, endpoint -- canaries first
