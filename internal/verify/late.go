@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// playLate answers the request, and keeps its outcome from being recorded until the delivery's lease is over: the message
+// playLate (H-L03) answers the request, and keeps its outcome from being recorded until the delivery's lease is over: the message
 // may be handed out again. Policy once, under which nothing may be sent a second time. One request, and the message is gone.
 //
 // On PostgreSQL every second run makes sure that it is handed out again: the holder is frozen at its settling, its
