@@ -248,6 +248,7 @@ func (c *Claim) Resolve(now time.Time, as State) bool {
 		c.reopen(now)
 	case (as == Done || as == Failed) && c.State == Stuck:
 		c.State, c.FinishedAt = as, now
+		c.Ambiguous = c.Ambiguous && as == Done // who says that it failed answers for it
 	default:
 		return false
 	}
