@@ -77,7 +77,9 @@ func results[Out any](out []Out) []batch.Result[Out] {
 }
 
 // observe tells of an operation that began at start.
-func (db *DB) observe(op string, items int, start time.Time) { db.opts.Observe(op, items, time.Since(start)) }
+func (db *DB) observe(op string, items int, start time.Time) {
+	db.opts.Observe(op, items, time.Since(start))
+}
 
 // afterCommit has f called when what was done with ctx is committed: at once where ctx carries no transaction.
 func (db *DB) afterCommit(ctx context.Context, f func()) {

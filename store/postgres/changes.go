@@ -15,6 +15,7 @@ import (
 var (
 	changeGroupsSQL = stmt("change_groups")
 	lockGroupsSQL   = stmt("lock_groups")
+	claimsThereSQL  = stmt("claims_there")
 )
 
 // changes gathers what rules made of the rows that a transaction has locked, and writes it in one round trip, in the order of locks. It
@@ -28,6 +29,7 @@ type changes struct {
 	groups  map[int64]*groupChange
 	wakes   map[int64]time.Time // queues that have something to receive, from when
 	notes   []note
+	unseen  []int64              // claims to close that are not locked: they are gone, or were linked after the look
 	extra   []func(b *pgx.Batch) // after the claims and before the messages
 	last    []func(b *pgx.Batch) // after the groups
 }
@@ -44,7 +46,7 @@ func newChanges(tx *txn, claims map[int64]*claim) *changes {
 }
 
 // message takes what a rule changed of r, whose group before the rule was group. A key that is to be closed with it is
-// closed; errAgain if that key was not locked.
+// closed.
 func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
 	if c.Delete {
 		ch.gone[r.ID] = true
@@ -62,16 +64,17 @@ func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
 		ch.wake(r.QueueID, c.Wake)
 	}
 	if c.CloseKey {
-		return ch.closeKey(r.ClaimID, r.LastError)
+		ch.closeKey(r.ClaimID, r.LastError)
 	}
 	return nil
 }
 
-// closeKey closes a message's claim if it is open.
-func (ch *changes) closeKey(id int64, why string) error {
+// closeKey closes a message's claim if it is open. flush answers errAgain if the claim is there and was not locked.
+func (ch *changes) closeKey(id int64, why string) {
 	c := ch.claims[id]
 	if c == nil {
-		return errAgain
+		ch.unseen = append(ch.unseen, id)
+		return
 	}
 	if why == "" {
 		why = "its message was dead-lettered"
@@ -80,7 +83,6 @@ func (ch *changes) closeKey(id int64, why string) error {
 		ch.saveClaim(c)
 		ch.note(note{claim: c.ID, what: "closed", fence: c.Fence, detail: why})
 	}
-	return nil
 }
 
 // saveClaim has a locked claim written.
@@ -115,6 +117,15 @@ func (ch *changes) write(sql string, args ...any) {
 
 // flush writes it all. hub is told after the commit.
 func (ch *changes) flush(ctx context.Context, h *hub) error {
+	if len(ch.unseen) > 0 {
+		there, err := ch.tx.ids(ctx, claimsThereSQL, ch.unseen)
+		if err != nil {
+			return err
+		}
+		if len(there) > 0 {
+			return errAgain
+		}
+	}
 	b := &pgx.Batch{}
 	queueSaveClaims(b, byID(ch.touched))
 	queueNotes(b, ch.notes)

@@ -61,27 +61,26 @@ func (db *DB) settleIn(ctx context.Context, items []queue.Settle) ([]queue.Settl
 			out[i].Err = noQueue(s.Queue)
 			continue
 		}
-		if out[i], err = settleOne(ch, q, rows, groups, s); err != nil {
-			return nil, err
-		}
+		out[i] = settleOne(ch, q, rows, groups, s)
 	}
 	return out, ch.flush(ctx, db.hub)
 }
 
-// settleOne applies one act. The error is of the transaction; what is wrong with the act is in the answer.
-func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map[int64]*group, s queue.Settle) (queue.Settled, error) {
+// settleOne applies one act. What is wrong with it is in the answer.
+func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map[int64]*group, s queue.Settle) queue.Settled {
 	if s.Lease == 0 && q.requireReceipt {
-		return queue.Settled{Err: fault.New(fault.ReceiptInvalid, "queue %q takes receipts only, not a message's id", s.Queue).
-			WithHint("pass the receipt_handle that consume answered")}, nil
+		return queue.Settled{Err: fault.Invalid("/receipt_handle", "queue %q requires a receipt_handle: a message id cannot tell an old worker from a new one", s.Queue)}
 	}
 	r := rows[s.ID]
 	switch {
 	case r == nil || r.Project != s.Project:
-		return noMessage(s), nil
-	case r.QueueID != q.id && r.SourceQueue == q.id && s.Lease != 0:
-		return queue.Settled{Reason: queue.LeaseLost}, nil // dead-lettered since, which ended the receipt
+		return noMessage(s)
+	case r.QueueID != q.id && s.Lease != 0:
+		return queue.Settled{Reason: queue.LeaseLost} // dead-lettered or redriven since, which ended the receipt
+	case r.QueueID != q.id && r.SourceQueue == q.id:
+		return queue.Settled{Reason: queue.NotInFlight}
 	case r.QueueID != q.id:
-		return noMessage(s), nil
+		return noMessage(s)
 	}
 	was, g := r.GroupID, groups[r.GroupID]
 	of := queue.Group{Free: true}
@@ -90,7 +89,7 @@ func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map
 	}
 	done, c := r.Settle(ch.tx.now, s, of, q.dlq)
 	if !done.Applied {
-		return done, nil
+		return done
 	}
 	if g != nil {
 		g.inFlight += c.Slot
@@ -98,7 +97,8 @@ func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map
 	if c.Delete {
 		delete(rows, r.ID)
 	}
-	return done, ch.message(r, was, c)
+	ch.message(r, was, c)
+	return done
 }
 
 func noMessage(s queue.Settle) queue.Settled {

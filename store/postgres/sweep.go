@@ -1,4 +1,197 @@
 package postgres
 
-// sweepState is where the sweeps that page stand.
-type sweepState struct{}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onceward/onceward/queue"
+)
+
+var (
+	sweepLastTriesSQL   = stmt("sweep_last_tries")
+	sweepDLQsSQL        = stmt("sweep_dlqs")
+	sweepPublishKeysSQL = stmt("sweep_publish_keys")
+	sweepRequestKeysSQL = stmt("sweep_request_keys")
+	countsLockSQL       = stmt("counts_lock")
+	countsFoldSQL       = stmt("counts_fold")
+	countsPruneSQL      = stmt("counts_prune")
+)
+
+// sweepState is where this process's sweeps stand that go page by page. Others have their own: they do the same work, and what
+// one is at the others skip.
+type sweepState struct {
+	mu       sync.Mutex
+	messages pages
+	groups   pages
+	folded   time.Time
+}
+
+// Sweep does at most limit items of each duty, each in transactions of its own: one that fails leaves the others to be done.
+func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
+	defer db.observe("sweep", limit, time.Now())
+	total := 0
+	var errs []error
+	for _, duty := range []struct {
+		name string
+		do   func(context.Context, int) (int, error)
+	}{
+		{"leases", db.sweepLeases},
+		{"last tries", db.sweepLastTries},
+		{"retention", db.sweepExpired},
+		{"publish keys", db.deleting(sweepPublishKeysSQL)},
+		{"request keys", db.deleting(sweepRequestKeysSQL)},
+		{"groups", db.sweepGroups},
+		{"deliveries", db.sweepDeliveries},
+		{"counts", db.foldCounts},
+	} {
+		if err := context.Cause(ctx); err != nil {
+			return total, err
+		}
+		n, err := duty.do(ctx, limit)
+		if total += n; err != nil {
+			errs = append(errs, fmt.Errorf("sweep of %s: %w", duty.name, err))
+		}
+	}
+	return total, errors.Join(errs...)
+}
+
+// sweepLeases gives back the slots of grouped leases that ran out.
+func (db *DB) sweepLeases(ctx context.Context, limit int) (n int, err error) {
+	err = db.alone(ctx, func(ctx context.Context) error {
+		n, err = db.lapsed(ctx, limit)
+		return err
+	})
+	return n, err
+}
+
+// deleting is a duty that is one statement.
+func (db *DB) deleting(sql string) func(context.Context, int) (int, error) {
+	return func(ctx context.Context, limit int) (n int, err error) {
+		err = db.alone(ctx, func(ctx context.Context) error {
+			tag, err := db.conn(ctx).Exec(ctx, sql, limit)
+			n = int(tag.RowsAffected())
+			return err
+		})
+		return n, err
+	}
+}
+
+// sweepLastTries dead-letters messages whose last lease ran out, their open keys closed with them.
+func (db *DB) sweepLastTries(ctx context.Context, limit int) (int, error) {
+	ids, err := db.ids(ctx, sweepLastTriesSQL, limit)
+	if err != nil {
+		return 0, err
+	}
+	return db.eachApart(ctx, ids, func(ctx context.Context, tx *txn, ids []int64) (n int, err error) {
+		claims, err := tx.lockClaimsOf(ctx, ids)
+		if err != nil {
+			return 0, err
+		}
+		rows, err := tx.lockFreeMessages(ctx, ids)
+		if err != nil {
+			return 0, err
+		}
+		dlqs, err := tx.dlqsOf(ctx, rows)
+		if err != nil {
+			return 0, err
+		}
+		ch := newChanges(tx, claims)
+		for _, r := range byID(rows) {
+			dlq, ok := dlqs[r.QueueID]
+			if was := r.GroupID; ok {
+				if c, did := r.Lapse(tx.now, dlq); did {
+					ch.message(r, was, c)
+					n++
+				}
+			}
+		}
+		return n, ch.flush(ctx, db.hub)
+	})
+}
+
+// dlqsOf reads where the dead letters of the rows' queues go.
+func (tx *txn) dlqsOf(ctx context.Context, rows map[int64]*queue.Row) (map[int64]queue.DLQ, error) {
+	queues := column(byID(rows), func(r *queue.Row) int64 { return r.QueueID })
+	slices.Sort(queues)
+	found, err := tx.Query(ctx, sweepDLQsSQL, slices.Compact(queues))
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	out := map[int64]queue.DLQ{}
+	for found.Next() {
+		var q int64
+		var d queue.DLQ
+		var retention float64
+		if err := found.Scan(&q, &d.ID, &retention); err != nil {
+			return nil, err
+		}
+		d.Retention = duration(retention)
+		out[q] = d
+	}
+	return out, found.Err()
+}
+
+// eachApart does a sweep's items in one transaction. If that fails by what may be one item's fault, the halves are tried apart, so that
+// one bad row is left alone and the others are done.
+func (db *DB) eachApart(ctx context.Context, ids []int64, do func(ctx context.Context, tx *txn, ids []int64) (int, error)) (n int, err error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	err = db.in(ctx, func(ctx context.Context, tx *txn) (err error) {
+		n, err = do(ctx, tx, ids)
+		return err
+	})
+	if err == nil {
+		return n, nil
+	}
+	half := len(ids) / 2
+	if half == 0 || !badItem(err) {
+		return 0, err
+	}
+	a, errA := db.eachApart(ctx, ids[:half], do)
+	b, errB := db.eachApart(ctx, ids[half:], do)
+	return a + b, errors.Join(errA, errB)
+}
+
+func (db *DB) ids(ctx context.Context, sql string, args ...any) (out []int64, err error) {
+	err = db.alone(ctx, func(ctx context.Context) (err error) {
+		out, err = idsOf(ctx, db.conn(ctx), sql, args...)
+		return err
+	})
+	return out, err
+}
+
+const (
+	countsLock = 0x666f6c64 // "fold": the advisory lock of whoever folds
+	foldEvery  = time.Second
+	foldMax    = 50_000
+)
+
+// foldCounts adds up the deltas of the kept counts. It is never a reason to sweep again: while messages move there are always some.
+func (db *DB) foldCounts(ctx context.Context, _ int) (int, error) {
+	db.sweeps.mu.Lock()
+	due := time.Since(db.sweeps.folded) >= foldEvery
+	if due {
+		db.sweeps.folded = time.Now()
+	}
+	db.sweeps.mu.Unlock()
+	if !due {
+		return 0, nil
+	}
+	return 0, db.in(ctx, func(ctx context.Context, tx *txn) error {
+		var mine bool
+		if err := tx.QueryRow(ctx, countsLockSQL, countsLock).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		if _, err := tx.Exec(ctx, countsFoldSQL, foldMax); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, countsPruneSQL, foldMax)
+		return err
+	})
+}

@@ -277,6 +277,7 @@ CREATE TABLE redrives (
   id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   project     bigint NOT NULL,
   queue       bigint NOT NULL, -- the source; 1: deliveries
+  name        text,            -- the source's, as it was called at its start; NULL: deliveries
   filter      jsonb NOT NULL,
   rate        float8 NOT NULL DEFAULT 0,
   canary      boolean NOT NULL DEFAULT false,
@@ -288,8 +289,10 @@ CREATE TABLE redrives (
   last_id     bigint NOT NULL DEFAULT 0, -- the dead letter looked at last
   who         text,
   created_at  timestamptz NOT NULL DEFAULT now(),
+  paced_at    timestamptz NOT NULL DEFAULT now(), -- up to when its rate is used up
   finished_at timestamptz
 );
+CREATE INDEX redrives_project ON redrives (project, id);
 CREATE UNIQUE INDEX redrives_running ON redrives (project, queue) WHERE state = 'running';
 
 -- a redrive's parts: an endpoint with its canary

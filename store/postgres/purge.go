@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/queue"
+)
+
+var (
+	queuePageSQL   = stmt("queue_page")
+	queueHasSQL    = stmt("queue_has")
+	queueDeleteSQL = stmt("queue_delete")
+	queueLastSQL   = stmt("queue_last")
+)
+
+// purgeStep is how many messages one transaction of a purge looks at.
+const purgeStep = 1000
+
+// PurgeQueue deletes the messages that are there and not in flight, in bounded steps.
+func (db *DB) PurgeQueue(ctx context.Context, project int64, name string) (purged int64, err error) {
+	q, err := db.Queue(ctx, project, name)
+	if err != nil {
+		return 0, err
+	}
+	purged, err = db.purge(ctx, q.ID, func(r *queue.Row, now time.Time) bool { return r.Status(now) != queue.InFlight }, "purged")
+	return purged, wrap("purge", name, err)
+}
+
+// purge deletes, in steps, the messages of a queue of now that gone says.
+func (db *DB) purge(ctx context.Context, id int64, gone func(*queue.Row, time.Time) bool, why string) (n int64, err error) {
+	var last, end int64
+	err = db.alone(ctx, func(ctx context.Context) error { return db.conn(ctx).QueryRow(ctx, queueLastSQL, id).Scan(&end) })
+	for err == nil && last < end {
+		if err = context.Cause(ctx); err != nil {
+			break
+		}
+		var step int64
+		var looked []int64
+		err = db.in(ctx, func(ctx context.Context, tx *txn) (err error) {
+			if looked, err = tx.ids(ctx, queuePageSQL, id, last, end, purgeStep); err != nil {
+				return err
+			}
+			step, err = db.removeIf(ctx, tx, looked, func(r *queue.Row) bool { return r.QueueID == id && gone(r, tx.now) }, why)
+			return err
+		})
+		if n += step; len(looked) < purgeStep {
+			break
+		}
+		last = looked[len(looked)-1]
+	}
+	return n, err
+}
+
+// removeIf locks messages and deletes those that gone says, with their bodies; their open keys are closed.
+func (db *DB) removeIf(ctx context.Context, tx *txn, ids []int64, gone func(*queue.Row) bool, why string) (n int64, err error) {
+	claims, err := tx.lockClaimsOf(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := tx.lockMessages(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	ch := newChanges(tx, claims)
+	for _, r := range byID(rows) {
+		if !gone(r) {
+			continue
+		}
+		n++
+		ch.remove(r, why)
+	}
+	return n, ch.flush(ctx, db.hub)
+}
+
+// remove deletes a message for good and ends what hangs on it: its group's slot, its key if that is open.
+func (ch *changes) remove(r *queue.Row, why string) {
+	c := queue.Change{Delete: true}
+	if r.Leased {
+		c.Slot = -1
+	}
+	ch.message(r, r.GroupID, c)
+	if r.ClaimID != 0 {
+		ch.closeKey(r.ClaimID, why)
+	}
+}
+
+// DeleteQueue removes a queue and its messages. By force they go in bounded steps first, so that the queue's row, which every publish
+// asks for, is locked for the last of them only; cut off in between, the queue is there with fewer.
+func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force bool) error {
+	q, err := db.Queue(ctx, project, name)
+	if err != nil {
+		return err
+	}
+	all := func(*queue.Row, time.Time) bool { return true }
+	refuse := func(ctx context.Context, c querier) error {
+		var full, used bool
+		if err := c.QueryRow(ctx, queueHasSQL, q.ID).Scan(&full, &used); err != nil {
+			return err
+		}
+		switch {
+		case used:
+			return fault.New(fault.Conflict, "queue %q takes the dead letters of another queue", name).WithHint("delete that one first, or give it another dlq")
+		case full && !force:
+			return fault.New(fault.QueueNotEmpty, "queue %q is not empty", name).WithHint("purge it, or delete it with force=true")
+		}
+		return nil
+	}
+	err = db.alone(ctx, func(ctx context.Context) error { return refuse(ctx, db.conn(ctx)) })
+	if err == nil && force {
+		_, err = db.purge(ctx, q.ID, all, "its queue was deleted")
+	}
+	if err != nil {
+		return wrap("delete queue", name, err)
+	}
+	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+		// Waits for the publishes that have the row, whose messages are seen from then on; later ones find no queue.
+		locked, err := tx.ids(ctx, queueLockSQL, project, []string{name})
+		if err != nil {
+			return err
+		}
+		if len(locked) == 0 || locked[0] != q.ID {
+			return noQueue(name)
+		}
+		if err := refuse(ctx, tx); err != nil {
+			return err
+		}
+		for {
+			left, err := tx.ids(ctx, queuePageSQL, q.ID, int64(0), int64(1<<62), purgeStep)
+			if err != nil {
+				return err
+			}
+			if len(left) == 0 {
+				break
+			}
+			if _, err := db.removeIf(ctx, tx, left, func(r *queue.Row) bool { return r.QueueID == q.ID }, "its queue was deleted"); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, queueDeleteSQL, q.ID)
+		return err
+	})
+	if err == nil {
+		db.groupIDs.forget()
+	}
+	return wrap("delete queue", name, err)
+}
+
+// ids gives the numbers that a statement answers.
+func (tx *txn) ids(ctx context.Context, sql string, args ...any) ([]int64, error) {
+	return idsOf(ctx, tx, sql, args...)
+}
+
+func idsOf(ctx context.Context, c querier, sql string, args ...any) ([]int64, error) {
+	rows, err := c.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}

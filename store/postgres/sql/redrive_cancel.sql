@@ -1,0 +1,3 @@
+-- $1 project, $2 id: what it had not moved is left
+UPDATE redrives SET state = 'cancelled', finished_at = now(), total = greatest(total, moved + left_behind), left_behind = greatest(total, moved + left_behind) - moved
+WHERE project = $1 AND id = $2 AND state = 'running'

@@ -1,0 +1,2 @@
+-- the running ones, and their source queues
+SELECT id, queue FROM redrives WHERE state = 'running' ORDER BY id

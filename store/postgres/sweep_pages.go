@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"context"
+	"time"
+)
+
+var (
+	sweepExpiredSQL    = stmt("sweep_expired")
+	sweepGroupsSQL     = stmt("sweep_groups")
+	sweepGroupsLockSQL = stmt("sweep_groups_lock")
+	sweepGroupsDropSQL = stmt("sweep_groups_drop")
+	sweepGroupsWakeSQL = stmt("sweep_groups_wake")
+)
+
+const (
+	messagePage = 5000
+	groupPage   = 500
+	groupRest   = 10 * time.Second // between looks through all groups: one that is made again and again costs more than its row
+	expiredID   = "older than its queue's retention"
+)
+
+// pages is a look through a table, page by page, with a rest after its end.
+type pages struct {
+	last  int64
+	begun time.Time
+	rest  time.Time // until then
+}
+
+// next gives where to go on; false while it rests.
+func (p *pages) next() (int64, bool) {
+	now := time.Now()
+	if p.last == 0 {
+		if now.Before(p.rest) {
+			return 0, false
+		}
+		p.begun = now
+	}
+	return p.last, true
+}
+
+// end says that the table's end was reached.
+func (p *pages) end(rest time.Duration) {
+	p.last, p.rest = 0, time.Now().Add(rest)
+}
+
+// sweepExpired deletes messages whose retention is over and that are not in flight; of deliveries it dead-letters them, their
+// claims closed: those are never just gone. There is no index by expiry, which every receive would have to keep: the
+// table is looked through by id, at leisure.
+func (db *DB) sweepExpired(ctx context.Context, limit int) (n int, err error) {
+	db.sweeps.mu.Lock()
+	defer db.sweeps.mu.Unlock()
+	p := &db.sweeps.messages
+	last, ok := p.next()
+	if !ok {
+		return 0, nil
+	}
+	var end, looked int64
+	var ids []int64
+	err = db.alone(ctx, func(ctx context.Context) error {
+		return db.conn(ctx).QueryRow(ctx, sweepExpiredSQL, last, messagePage).Scan(&end, &looked, &ids)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(ids) > limit {
+		ids = ids[:limit]
+		end, looked = ids[limit-1], messagePage
+	}
+	n, err = db.eachApart(ctx, ids, db.expire)
+	if p.last = end; looked < messagePage {
+		p.end(min(time.Minute, 20*time.Since(p.begun)))
+	}
+	return n, err
+}
+
+func (db *DB) expire(ctx context.Context, tx *txn, ids []int64) (n int, err error) {
+	claims, err := tx.lockClaimsOf(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := tx.lockFreeMessages(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	dlqs, err := tx.dlqsOf(ctx, rows)
+	if err != nil {
+		return 0, err
+	}
+	ch := newChanges(tx, claims)
+	for _, r := range byID(rows) {
+		if r.ExpiresAt.After(tx.now) || r.Leased && r.VisibleAt.After(tx.now) {
+			continue
+		}
+		n++
+		if dlq, ok := dlqs[r.QueueID]; ok && r.QueueID == deliveriesQueue {
+			was := r.GroupID
+			ch.message(r, was, r.DeadLetter(tx.now, dlq, "older than the 30 days that a delivery waits"))
+			continue
+		}
+		ch.remove(r, expiredID)
+	}
+	return n, ch.flush(ctx, db.hub)
+}
+
+// sweepGroups deletes the rows of fair groups that have nothing, and gives a turn to groups that have work and do not know
+// it, which nothing should bring about.
+func (db *DB) sweepGroups(ctx context.Context, limit int) (n int, err error) {
+	db.sweeps.mu.Lock()
+	defer db.sweeps.mu.Unlock()
+	p := &db.sweeps.groups
+	last, ok := p.next()
+	if !ok {
+		return 0, nil
+	}
+	var end, looked int64
+	var empty, asleep []int64
+	err = db.alone(ctx, func(ctx context.Context) error {
+		return db.conn(ctx).QueryRow(ctx, sweepGroupsSQL, last, min(limit, groupPage)).Scan(&end, &looked, &empty, &asleep)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(empty) > 0 {
+		n, err = db.eachApart(ctx, empty, func(ctx context.Context, tx *txn, ids []int64) (int, error) {
+			locked, err := tx.ids(ctx, sweepGroupsLockSQL, ids)
+			if err != nil {
+				return 0, err
+			}
+			tag, err := tx.Exec(ctx, sweepGroupsDropSQL, locked)
+			return int(tag.RowsAffected()), err
+		})
+		db.groupIDs.forget()
+	}
+	if err == nil && len(asleep) > 0 {
+		err = db.alone(ctx, func(ctx context.Context) error {
+			tag, err := db.conn(ctx).Exec(ctx, sweepGroupsWakeSQL, asleep)
+			n += int(tag.RowsAffected())
+			return err
+		})
+	}
+	if p.last = end; looked < int64(min(limit, groupPage)) {
+		if n == 0 {
+			p.end(groupRest)
+		} else {
+			p.end(0) // the group of the ungrouped may be alone now
+		}
+	}
+	return n, err
+}
