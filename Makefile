@@ -48,7 +48,7 @@ verify: build
 	@bin/onceward verify --times $(TIMES) $(if $(filter command line environment,$(origin STORE)),--store $(STORE),)
 
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -p 1 -run '^$$' -bench . -benchmem -timeout 60m ./...
 
 fmt:
 	$(GOFUMPT) -w $$(git ls-files -co --exclude-standard '*.go')
