@@ -47,7 +47,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 		s.Observe(c.route, method(r.Method), c.status, time.Since(c.start))
 	}()
 	data, err := c.run(rt)
-	if c.ctx.Err() != nil {
+	// A client that has only closed its side of the connection looks the same as one that is gone: it is answered, unless
+	// there is nothing to say or something to undo.
+	if c.ctx.Err() != nil && (err != nil || c.lost != nil) {
 		c.gone()
 		return
 	}

@@ -37,8 +37,10 @@ func TestKeys(t *testing.T) {
 
 	t.Run("401 in the same bytes", func(t *testing.T) {
 		var first string
-		for _, header := range []string{"", "Bearer", "Bearer ", "Bearer nobody-knows-this-key", "Basic " + rootKey, rootKey, "Bearer revoked-key-0123456789",
-			"Bearer expired-key-0123456789", "Bearer " + strings.Repeat("k", 300), "Bearer " + rootKey + "x"} {
+		for _, header := range []string{
+			"", "Bearer", "Bearer ", "Bearer nobody-knows-this-key", "Basic " + rootKey, rootKey, "Bearer revoked-key-0123456789",
+			"Bearer expired-key-0123456789", "Bearer " + strings.Repeat("k", 300), "Bearer " + rootKey + "x",
+		} {
 			a := e.do("POST", path, body, "Authorization", header).fails(401, "UNAUTHENTICATED", "")
 			if a.header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%q: no WWW-Authenticate", header)
@@ -94,18 +96,28 @@ func TestKeys(t *testing.T) {
 func TestPathsAndMethods(t *testing.T) {
 	t.Parallel()
 	e := serve(t, api.Config{Store: newStub()})
-	for _, path := range []string{"/", "/v1", "/v1/", "/v2/queue/list", "/v1/queue", "/v1/queue/nothing", "/v1/ledger/claim", "/bare/v1/queue/list", "/v1/discovery",
+	for _, path := range []string{
+		"/", "/v1", "/v1/", "/v2/queue/list", "/v1/queue", "/v1/queue/nothing", "/v1/ledger/claim", "/bare/v1/queue/list", "/v1/discovery",
 		"/openapi.json", "/docs", "/llms.txt", "/v1/account/balance", "/v1/audit", "/v1/cron/create", "/dashboard", "/v1/projects", "/v1/keys", "/metrics",
-		"/v1/queue/push_subscribe/jobs", "/v1/queue/push_list/jobs", "/v1//queue/list", "/v1/queue/../queue/list", "/v1/queue/list/", "/v1/queue/get/", "/v1/queue/get/a/b"} {
+		"/v1/queue/push_subscribe/jobs", "/v1/queue/push_list/jobs", "/v1//queue/list", "/v1/queue/../queue/list", "/v1/queue/list/", "/v1/queue/get/", "/v1/queue/get/a/b",
+	} {
 		for _, m := range []string{"GET", "POST"} {
 			e.do(m, path, "").fails(404, "NOT_FOUND", "")
 			e.do(m, path, "", "Authorization", "").fails(404, "NOT_FOUND", "")
 		}
 	}
 	for _, test := range []struct{ method, path, allow string }{
-		{"GET", "/v1/queue/create", "POST"}, {"PUT", "/v1/queue/publish", "POST"}, {"POST", "/v1/queue/list", "GET, HEAD"}, {"DELETE", "/v1/queue/get/jobs", "GET, HEAD"},
-		{"POST", "/v1/queue/delete/jobs", "DELETE"}, {"DELETE", "/v1/webhooks/endpoints", "GET, HEAD, POST"}, {"POST", "/v1/webhooks/endpoints/ep_1", "DELETE, GET, HEAD, PATCH"},
-		{"PATCH", "/v1/queue/dlq/redrive/jobs", "GET, HEAD, POST"}, {"POST", "/healthz", "GET, HEAD"}, {"FROB", "/v1/queue/ack", "POST"}, {"OPTIONS", "/v1/queue/ack", "POST"},
+		{"GET", "/v1/queue/create", "POST"},
+		{"PUT", "/v1/queue/publish", "POST"},
+		{"POST", "/v1/queue/list", "GET, HEAD"},
+		{"DELETE", "/v1/queue/get/jobs", "GET, HEAD"},
+		{"POST", "/v1/queue/delete/jobs", "DELETE"},
+		{"DELETE", "/v1/webhooks/endpoints", "GET, HEAD, POST"},
+		{"POST", "/v1/webhooks/endpoints/ep_1", "DELETE, GET, HEAD, PATCH"},
+		{"PATCH", "/v1/queue/dlq/redrive/jobs", "GET, HEAD, POST"},
+		{"POST", "/healthz", "GET, HEAD"},
+		{"FROB", "/v1/queue/ack", "POST"},
+		{"OPTIONS", "/v1/queue/ack", "POST"},
 	} {
 		a := e.do(test.method, test.path, "").fails(405, "METHOD_NOT_ALLOWED", "")
 		if got := a.header.Get("Allow"); got != test.allow {

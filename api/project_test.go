@@ -28,18 +28,40 @@ func TestProjectsAreApart(t *testing.T) {
 	r.post("/v1/queue/dlq/redrive/jobs", `{"rate_per_second":0.001}`).ok(&rd)
 
 	for _, call := range []struct{ method, path, body string }{
-		{"GET", "/v1/queue/get/jobs", ""}, {"GET", "/v1/queue/stats/jobs", ""}, {"GET", "/v1/queue/messages/jobs", ""}, {"GET", "/v1/queue/dlq/list/jobs", ""},
-		{"POST", "/v1/queue/update/jobs", `{"max_retries":9}`}, {"POST", "/v1/queue/pause/jobs", ""}, {"POST", "/v1/queue/purge/jobs", `{"confirm":"jobs"}`}, {"DELETE", "/v1/queue/delete/jobs?force=true", ""},
-		{"POST", "/v1/queue/publish", `{"queue":"jobs","payload":1}`}, {"POST", "/v1/queue/consume", `{"queue":"jobs"}`}, {"POST", "/v1/queue/dlq/redrive/jobs", ""}, {"GET", "/v1/queue/dlq/redrive/jobs", ""},
+		{"GET", "/v1/queue/get/jobs", ""},
+		{"GET", "/v1/queue/stats/jobs", ""},
+		{"GET", "/v1/queue/messages/jobs", ""},
+		{"GET", "/v1/queue/dlq/list/jobs", ""},
+		{"POST", "/v1/queue/update/jobs", `{"max_retries":9}`},
+		{"POST", "/v1/queue/pause/jobs", ""},
+		{"POST", "/v1/queue/purge/jobs", `{"confirm":"jobs"}`},
+		{"DELETE", "/v1/queue/delete/jobs?force=true", ""},
+		{"POST", "/v1/queue/publish", `{"queue":"jobs","payload":1}`},
+		{"POST", "/v1/queue/consume", `{"queue":"jobs"}`},
+		{"POST", "/v1/queue/dlq/redrive/jobs", ""},
+		{"GET", "/v1/queue/dlq/redrive/jobs", ""},
 	} {
 		o.do(call.method, call.path, call.body).fails(404, "QUEUE_NOT_FOUND", "*")
 	}
 	endpoint, delivery := "/v1/webhooks/endpoints/"+ep.EndpointID, "/v1/webhooks/deliveries/"+d.DeliveryID
 	for _, call := range []struct{ method, path, body string }{
-		{"GET", endpoint, ""}, {"PATCH", endpoint, `{"description":"theirs"}`}, {"DELETE", endpoint, ""}, {"POST", endpoint + "/rotate_secret", ""}, {"POST", endpoint + "/disable", ""}, {"POST", endpoint + "/test", ""},
-		{"GET", "/v1/webhooks/events/e1", ""}, {"GET", delivery, ""}, {"POST", delivery + "/resend", ""}, {"POST", delivery + "/cancel", ""}, {"POST", delivery + "/resolve", `{"as":"retry"}`},
-		{"POST", "/v1/webhooks/events", `{"event_type":"a","payload":1,"endpoint_ids":["` + ep.EndpointID + `"]}`}, {"POST", "/v1/webhooks/redrive", `{"endpoint_id":"` + ep.EndpointID + `"}`},
-		{"GET", "/v1/webhooks/deliveries?endpoint_id=" + ep.EndpointID, ""}, {"GET", "/v1/redrives/" + rd.ID, ""}, {"POST", "/v1/redrives/" + rd.ID + "/cancel", ""}, {"POST", "/v1/queue/dlq/redrive_cancel/" + rd.ID, ""},
+		{"GET", endpoint, ""},
+		{"PATCH", endpoint, `{"description":"theirs"}`},
+		{"DELETE", endpoint, ""},
+		{"POST", endpoint + "/rotate_secret", ""},
+		{"POST", endpoint + "/disable", ""},
+		{"POST", endpoint + "/test", ""},
+		{"GET", "/v1/webhooks/events/e1", ""},
+		{"GET", delivery, ""},
+		{"POST", delivery + "/resend", ""},
+		{"POST", delivery + "/cancel", ""},
+		{"POST", delivery + "/resolve", `{"as":"retry"}`},
+		{"POST", "/v1/webhooks/events", `{"event_type":"a","payload":1,"endpoint_ids":["` + ep.EndpointID + `"]}`},
+		{"POST", "/v1/webhooks/redrive", `{"endpoint_id":"` + ep.EndpointID + `"}`},
+		{"GET", "/v1/webhooks/deliveries?endpoint_id=" + ep.EndpointID, ""},
+		{"GET", "/v1/redrives/" + rd.ID, ""},
+		{"POST", "/v1/redrives/" + rd.ID + "/cancel", ""},
+		{"POST", "/v1/queue/dlq/redrive_cancel/" + rd.ID, ""},
 	} {
 		a := o.do(call.method, call.path, call.body).fails(404, "NOT_FOUND", "*")
 		// And in the same words as of what was never there.

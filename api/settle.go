@@ -143,8 +143,10 @@ func (c *call) readHandle(s *queue.Settle, handle string) error {
 		return nil
 	}
 	if s.ID, s.Lease, ok = c.IDs.OpenReceipt(c.project, s.Queue, handle); !ok || s.Lease == 0 {
-		return &fault.Error{Code: fault.ReceiptInvalid, Field: "/receipt_handle", Message: "the receipt_handle " + clip(handle) + " is not one of this queue",
-			Hint: "send it as consume gave it, with the queue that it came from"}
+		return &fault.Error{
+			Code: fault.ReceiptInvalid, Field: "/receipt_handle", Message: "the receipt_handle " + clip(handle) + " is not one of this queue",
+			Hint: "send it as consume gave it, with the queue that it came from",
+		}
 	}
 	return nil
 }
