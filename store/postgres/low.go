@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	lowFrom  = 2 * time.Millisecond // a full look quicker than this is always made
+	lowFrom  = 5 * time.Millisecond // a full look is made always, while one of the last two was quicker than this
 	lowTrail = time.Second          // how far the mark stays behind what was received
 )
 
@@ -22,19 +22,22 @@ type lowMarks struct {
 type lowMark struct {
 	due    [10]time.Time // by place: priority 9 first
 	looked time.Time     // when the last full look ended
-	took   time.Duration // it
+	took   time.Duration // the quicker of the last two
+	last   time.Duration
 }
 
-// of gives the marks of a queue for a receive, and whether it is a full look.
-func (l *lowMarks) of(queue int64) (low []time.Time, full bool) {
+// of gives the marks of a queue for a receive, and whether it is a full look. One that follows a look from the marks that found
+// nothing is: no receive answers nothing because of a mark.
+func (l *lowMarks) of(queue int64, again bool) (low []time.Time, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.marks[queue]
-	if m == nil || m.took < lowFrom || time.Since(m.looked) > max(2*time.Second, 100*m.took) {
-		return make([]time.Time, 10), true
+	low = make([]time.Time, 10)
+	if again || m == nil || m.took < lowFrom || time.Since(m.looked) > max(2*time.Second, 100*m.took) {
+		return low, true
 	}
-	low = m.due[:]
-	return append([]time.Time(nil), low...), false
+	copy(low, m.due[:])
+	return low, false
 }
 
 // saw takes in what a receive found.
@@ -53,7 +56,7 @@ func (l *lowMarks) saw(queue int64, full bool, took time.Duration, got []receive
 		l.marks[queue] = m
 	}
 	if full {
-		m.looked, m.took = time.Now(), took
+		m.looked, m.took, m.last = time.Now(), min(took, m.last), took
 	}
 	for _, r := range got {
 		if d := r.due.Add(-lowTrail); d.After(m.due[9-r.Priority]) {

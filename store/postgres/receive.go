@@ -103,20 +103,29 @@ func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive,
 	if left <= 0 || len(*out) > 0 && bodyBytes(*out) >= queue.MaxReceiveBytes/2 {
 		return nil
 	}
-	low, full := db.lows.of(q.id)
-	start := time.Now()
-	got, err := db.receiveRows(ctx, r, receivePlainSQL, q.id, left, q.lease, low)
+	got, full, err := db.lookPlain(ctx, q, r, left, false)
+	if err == nil && !full && len(got) == 0 && len(*out) == 0 {
+		got, _, err = db.lookPlain(ctx, q, r, left, true)
+	}
 	if err != nil {
 		if len(*out) > 0 {
-			return nil
+			return nil // what is leased is handed out
 		}
 		return err
 	}
-	db.lows.saw(q.id, full, time.Since(start), got)
 	for _, m := range got {
 		*out = append(*out, m.Message)
 	}
 	return nil
+}
+
+func (db *DB) lookPlain(ctx context.Context, q receiveQueue, r queue.Receive, limit int, again bool) (got []received, full bool, err error) {
+	low, full := db.lows.of(q.id, again)
+	start := time.Now()
+	if got, err = db.receiveRows(ctx, r, receivePlainSQL, q.id, limit, q.lease, low); err == nil {
+		db.lows.saw(q.id, full, time.Since(start), got)
+	}
+	return got, full, err
 }
 
 func bodyBytes(m []queue.Message) (n int) {

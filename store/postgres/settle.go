@@ -53,6 +53,10 @@ func (db *DB) settleIn(ctx context.Context, items []queue.Settle) ([]queue.Settl
 	if err != nil {
 		return nil, err
 	}
+	left, err := tx.leftTo(ctx, items, queues, rows)
+	if err != nil {
+		return nil, err
+	}
 	ch := newChanges(tx, claims)
 	out := make([]queue.Settled, len(items))
 	for i, s := range items {
@@ -61,13 +65,13 @@ func (db *DB) settleIn(ctx context.Context, items []queue.Settle) ([]queue.Settl
 			out[i].Err = noQueue(s.Queue)
 			continue
 		}
-		out[i] = settleOne(ch, q, rows, groups, s)
+		out[i] = settleOne(ch, q, rows, groups, left, s)
 	}
 	return out, ch.flush(ctx, db.hub)
 }
 
 // settleOne applies one act. What is wrong with it is in the answer.
-func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map[int64]*group, s queue.Settle) queue.Settled {
+func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map[int64]*group, left map[int64]queue.DLQ, s queue.Settle) queue.Settled {
 	if s.Lease == 0 && q.requireReceipt {
 		return queue.Settled{Err: fault.Invalid("/receipt_handle", "queue %q requires a receipt_handle: a message id cannot tell an old worker from a new one", s.Queue)}
 	}
@@ -75,12 +79,12 @@ func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map
 	switch {
 	case r == nil || r.Project != s.Project:
 		return noMessage(s)
+	case r.QueueID != q.id && r.SourceQueue != q.id && left[r.QueueID].ID != q.id:
+		return noMessage(s)
 	case r.QueueID != q.id && s.Lease != 0:
 		return queue.Settled{Reason: queue.LeaseLost} // dead-lettered or redriven since, which ended the receipt
-	case r.QueueID != q.id && r.SourceQueue == q.id:
-		return queue.Settled{Reason: queue.NotInFlight}
 	case r.QueueID != q.id:
-		return noMessage(s)
+		return queue.Settled{Reason: queue.NotInFlight}
 	}
 	was, g := r.GroupID, groups[r.GroupID]
 	of := queue.Group{Free: true}
@@ -99,6 +103,20 @@ func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map
 	}
 	ch.message(r, was, c)
 	return done
+}
+
+// leftTo gives the dead-letter queues of those rows that are not where their act looks for them: a redrive may have taken them from there.
+func (tx *txn) leftTo(ctx context.Context, items []queue.Settle, queues map[queueName]settleQueue, rows map[int64]*queue.Row) (map[int64]queue.DLQ, error) {
+	moved := map[int64]*queue.Row{}
+	for _, s := range items {
+		if r := rows[s.ID]; r != nil && r.QueueID != queues[queueName{s.Project, s.Queue}].id {
+			moved[r.ID] = r
+		}
+	}
+	if len(moved) == 0 {
+		return nil, nil
+	}
+	return tx.dlqsOf(ctx, moved)
 }
 
 func noMessage(s queue.Settle) queue.Settled {
