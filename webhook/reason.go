@@ -28,6 +28,10 @@ func reason(a answer) string {
 		record    tls.RecordHeaderError
 		op        *net.OpError
 	)
+	before := "it answered"
+	if !a.sent {
+		before = "the request was sent"
+	}
 	timedOut := errors.Is(err, context.DeadlineExceeded) || isTimeout(err)
 	switch {
 	case errors.Is(err, worker.ErrLeaseLost):
@@ -51,9 +55,9 @@ func reason(a answer) string {
 	case timedOut:
 		return "no answer within the time-out"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the receiver reset the connection before it answered"
+		return "the receiver reset the connection before " + before
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the receiver closed the connection before it answered"
+		return "the receiver closed the connection before " + before
 	case errors.As(err, &op) && op.Op == "dial":
 		return "the connection was not made: " + op.Err.Error()
 	}

@@ -86,6 +86,9 @@ func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Hea
 	defer a.Body.Close()
 	at := time.Now()
 	r.status, r.sent = a.StatusCode, true
+	if a.StatusCode == http.StatusSwitchingProtocols {
+		return r, reused // its body is the bare connection, which no context ends
+	}
 	if a.StatusCode == http.StatusTooManyRequests || a.StatusCode == http.StatusServiceUnavailable {
 		r.after = retryAfter(a.Header, at)
 	}
