@@ -17,7 +17,7 @@ CREATE FUNCTION audit_message() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   SELECT what, NEW.id, 'lease ' || OLD.lease_no || ' -> ' || NEW.lease_no || ', count ' || OLD.receives || ' -> ' || NEW.receives FROM (VALUES
     ('message: what never changes was changed',
       NEW.project <> OLD.project OR NEW.prio <> OLD.prio OR NEW.max_receives <> OLD.max_receives OR NEW.published_at <> OLD.published_at
-      OR NEW.origin_at <> OLD.origin_at OR NEW.claim_id IS DISTINCT FROM OLD.claim_id),
+      OR NEW.origin_at <> OLD.origin_at OR NEW.claim_id IS DISTINCT FROM OLD.claim_id AND OLD.claim_id IS NOT NULL),
     ('message: a lease number went back', NEW.lease_no < OLD.lease_no),
     ('message: a lease number was left out', NEW.lease_no > OLD.lease_no + 1),
     ('message: a live lease was received again',

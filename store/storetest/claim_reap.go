@@ -29,6 +29,7 @@ var reapTests = []named{
 	{"H-L08: a redrive reopens what failed, tries 0, the fence kept", reopenFailed},
 	{"a redrive reopens a stuck idempotent, its window anew", reopenStuck},
 	{"a stuck once is left for a person", reopenOnce},
+	{"a once that a person calls failed may be redriven", reopenResolved},
 	{"I8: done and failed are forgotten after 90 days, the others never", forget},
 }
 
@@ -296,6 +297,17 @@ func reopenOnce(r *rig) {
 	_, err := r.ReopenClaim(r.ctx, 1, scope, "k", "a person")
 	want(r, "conflict", errors.Is(err, ledger.ErrConflict), true)
 	want(r, "state", r.find("k").State, ledger.Stuck)
+}
+
+func reopenResolved(r *rig) {
+	r.stuck("k", once)
+	_, err := r.resolve("k", ledger.Failed, 0)
+	r.ok(err)
+	_, err = r.ReopenClaim(r.ctx, 1, scope, "k", "a person")
+	r.ok(err)
+	a := r.ask(r.call("k"), ledger.Granted)
+	want(r, "ambiguous", a.Claim.Ambiguous, false)
+	r.say(word(a, ledger.Permanent), ledger.Failed)
 }
 
 func forget(r *rig) {

@@ -63,6 +63,7 @@ func Run(t *testing.T, b Backend) {
 		{"grants", grantTests},
 		{"words", wordTests},
 		{"reaping", reapTests},
+		{"work", workTests},
 		{"events", sendTests},
 		{"attempts", attemptTests},
 		{"acts", actTests},
