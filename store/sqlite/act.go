@@ -156,7 +156,7 @@ func (t *tx) cancel(d *delivery, c *ledger.Claim, who, why string) error {
 		return err
 	}
 	if c.State.Held() {
-		if err := t.addDeath(d, c, m.ReceivedAt, time.Time{}); err != nil {
+		if err := t.logged(t.addDeath(d, c, m.ReceivedAt, time.Time{}), d.ID); err != nil {
 			return err
 		}
 	}

@@ -20,11 +20,19 @@ func (db *DB) ReapClaims(ctx context.Context, limit int) (done int, err error) {
 				return err
 			}
 			for _, id := range ids {
-				moved, err := t.reap(id)
-				if err != nil {
+				moved := 0
+				err := t.nest(func(t *tx) (err error) {
+					moved, err = t.reap(id)
 					return err
+				})
+				switch {
+				case t.undone:
+					return err
+				case err != nil:
+					db.options.Logger.Error("a claim whose holder is gone could not be moved", "claim", id, "error", err)
+				default:
+					done += moved
 				}
-				done += moved
 			}
 		}
 		return nil

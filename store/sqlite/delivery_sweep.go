@@ -59,29 +59,42 @@ func (t *tx) cancelWaiting(endpoint int64, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	done := 0
 	for _, id := range waiting {
-		m, _, err := t.messageByID(id)
-		if err != nil {
-			return 0, err
-		}
-		c, ok, err := t.claimByID(m.ClaimID)
-		var d delivery
-		if err == nil && ok {
-			d, ok, err = t.deliveryByClaim(c.ID)
-		}
-		if err != nil {
-			return 0, err
-		}
-		if !ok || c.State.Terminal() {
-			err = t.removeMessage(&m)
-		} else if err = t.cancel(&d, &c, "", "its endpoint was deleted"); err == nil {
-			err = t.saveDelivery(&d)
-		}
-		if err != nil {
-			return 0, err
+		err := t.nest(func(t *tx) error { return t.cancelMessage(id) })
+		switch {
+		case t.undone:
+			return done, err
+		case err != nil:
+			t.db.options.Logger.Error("a deleted endpoint's delivery could not be cancelled", "message", id, "error", err)
+		default:
+			done++
 		}
 	}
-	return len(waiting), nil
+	return done, nil
+}
+
+// cancelMessage cancels the delivery that a message of a deleted endpoint carries.
+func (t *tx) cancelMessage(id int64) error {
+	m, ok, err := t.messageByID(id)
+	if err != nil || !ok {
+		return err
+	}
+	c, ok, err := t.claimByID(m.ClaimID)
+	var d delivery
+	if err == nil && ok {
+		d, ok, err = t.deliveryByClaim(c.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if !ok || c.State.Terminal() {
+		return t.removeMessage(&m)
+	}
+	if err := t.cancel(&d, &c, "", "its endpoint was deleted"); err != nil {
+		return err
+	}
+	return t.saveDelivery(&d)
 }
 
 // endedPage is how many ended claims, or old events, a sweep looks at: most of them may wait for a younger one.
@@ -100,9 +113,20 @@ func (t *tx) sweepEnded(limit int) (done int, err error) {
 		}, after.at, after.id, cutoff, endedPage)
 		return page, err
 	}, func(m mark) (bool, error) {
-		n, err := t.forgetEnded(m.id, cutoff)
-		done += n
-		return done < limit, err
+		n := 0
+		err := t.nest(func(t *tx) (err error) {
+			n, err = t.forgetEnded(m.id, cutoff)
+			return err
+		})
+		switch {
+		case t.undone:
+			return false, err
+		case err != nil:
+			t.db.options.Logger.Error("an ended delivery could not be forgotten", "claim", m.id, "error", err)
+		default:
+			done += n
+		}
+		return done < limit, nil
 	})
 	t.onCommit(func() { t.db.delivered.ended = next })
 	return done, err

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -199,77 +198,6 @@ func TestCancelAfterADeath(t *testing.T) {
 	r.want("messages", r.count("SELECT count(*) FROM messages"), 0)
 }
 
-// A redrive skips what its filter does not name, however much that is, and what it counted it moves or leaves.
-func TestRedriveOfAFewAmongMany(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	once := func(e *webhook.Endpoint) { e.Policy = ledger.Once }
-	a, b := r.endpoint(once), r.endpoint()
-	r.send(r.names(scanStep + 50)...)
-	for {
-		jobs := r.take(500)
-		if len(jobs) == 0 {
-			break
-		}
-		var ptrs []*webhook.Job
-		for i := range jobs {
-			ptrs = append(ptrs, &jobs[i])
-		}
-		_, err := r.BeginDeliveries(t.Context(), ptrs)
-		r.ok(err)
-		for i := range jobs {
-			kind := ledger.Permanent
-			if jobs[i].Endpoint.ID == a.ID && jobs[i].EventID != "evt549" && jobs[i].EventID != "evt1" {
-				kind = ledger.Ambiguous
-			}
-			r.settle(kind, jobs[i])
-		}
-	}
-	run := func(c webhook.RedriveCall) queue.Redrive {
-		t.Helper()
-		c.Project, c.Who = 1, "anna"
-		rd, err := r.RedriveDeliveries(t.Context(), c)
-		r.ok(err)
-		for i := 0; rd.State == queue.Running && i < 1000; i++ {
-			_, _, err := r.StepRedrives(t.Context(), 7)
-			r.ok(err)
-			rd, err = r.Redrive(t.Context(), 1, rd.ID)
-			r.ok(err)
-		}
-		if rd.State != queue.Completed || rd.Moved+rd.Left != rd.Total {
-			t.Fatalf("%+v", rd)
-		}
-		return rd
-	}
-	rd := run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.FailedDlv}})
-	r.want("failed of a", rd.Moved, 2)
-	rd = run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.StuckDlv}, Canary: true})
-	r.want("stuck of a, total", rd.Total, scanStep+48)
-	r.want("stuck of a, moved", rd.Moved, 0)
-	rd = run(webhook.RedriveCall{Max: 20})
-	r.want("of all, at most 20", rd.Total, 20)
-	r.want("b's of them", rd.Moved, r.count("SELECT count(*) FROM messages WHERE gid = ?", b.ID))
-	r.want("parts left", r.count("SELECT count(*) FROM redrive_parts"), 0)
-}
-
-// A cancelled redrive's parts are forgotten.
-func TestCancelledRedriveLeavesNoParts(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.endpoint()
-	r.send(r.names(3)...)
-	r.settle(ledger.Permanent, r.take(3)...)
-	rd, err := r.RedriveDeliveries(t.Context(), webhook.RedriveCall{Project: 1, Canary: true})
-	r.ok(err)
-	_, _, err = r.StepRedrives(t.Context(), 10)
-	r.ok(err)
-	rd, err = r.CancelRedrive(t.Context(), 1, rd.ID)
-	r.ok(err)
-	r.want("left", rd.Left, 2)
-	r.sweepAll(10)
-	r.want("parts", r.count("SELECT count(*) FROM redrive_parts"), 0)
-}
-
 // A list with a filter that little matches goes on from page to page and ends.
 func TestListGoesOnPastWhatItSkips(t *testing.T) {
 	t.Parallel()
@@ -313,41 +241,40 @@ func TestWaitDeliveriesForARetry(t *testing.T) {
 	}
 }
 
-// Statements that run all the time read by an index, never a whole table.
-func TestDeliveryStatementsUseIndexes(t *testing.T) {
+// A row that cannot be read costs its endpoint alone.
+func TestPoisonCostsItsEndpointAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	args := make([]any, 32)
-	for i := range args {
-		args[i] = 1
+	a, b := r.endpoint(), r.endpoint()
+	r.send(r.names(3)...)
+	r.change("UPDATE deliveries SET ladder = '[' WHERE endpoint = ? AND event = 2", a.ID)
+	jobs := r.take(10)
+	r.want("taken", int64(len(jobs)), 3)
+	for _, j := range jobs {
+		r.want("endpoint", j.Endpoint.ID, b.ID)
 	}
-	for name := range statements {
-		area, _, _ := strings.Cut(name, "_")
-		if !strings.Contains("take attempt claim delivery endpoint event redrive", area) || strings.Contains(statements[name], "\nVALUES") {
-			continue
-		}
-		r.ok(r.read(t.Context(), "explain", func(t *tx) error {
-			n := 1
-			for strings.Contains(statements[name], "?"+fmt.Sprint(n)) {
-				n++
-			}
-			if n--; n == 0 {
-				n = strings.Count(statements[name], "?")
-			}
-			return t.eachText("EXPLAIN QUERY PLAN "+statements[name], func(s scanner) error {
-				var id, parent, x int
-				var detail string
-				err := s.Scan(&id, &parent, &x, &detail)
-				if strings.HasPrefix(detail, "SCAN") && !strings.Contains(detail, "USING") && !strings.HasPrefix(detail, "SCAN (") {
-					for _, small := range []string{"SCAN r", "SCAN p", "SCAN d", "SCAN e", "SCAN redrive_parts", "SCAN CONSTANT ROW"} {
-						if detail == small {
-							return err
-						}
-					}
-					r.Errorf("%s: %s", name, detail)
-				}
-				return err
-			}, args[:n]...)
-		}))
-	}
+	r.want("in flight", r.count("SELECT in_flight FROM groups WHERE id = ?", a.ID), 0)
+	r.want("claims of a held", r.count("SELECT count(*) FROM claims WHERE state <> 'new'"), 3)
+	r.change("UPDATE deliveries SET ladder = '[]'")
+	r.change("UPDATE groups SET next_at = 0")
+	r.want("taken once it is mended", int64(len(r.take(10))), 3)
+}
+
+// I11: that an attempt cannot be recorded causes no second POST and drops none.
+func TestAttemptsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.endpoint()
+	r.send("evt1", "evt2")
+	r.change("CREATE TRIGGER broken BEFORE INSERT ON attempts BEGIN SELECT RAISE(ABORT, 'broken'); END")
+	jobs := r.take(10)
+	r.settle(ledger.Succeeded, jobs[0])
+	r.want("done", r.count("SELECT count(*) FROM claims WHERE state = 'done'"), 1)
+	r.change("UPDATE claims SET lease_until = lease_until - 120000000 WHERE state = 'started'")
+	r.change("UPDATE messages SET vis = vis - 120000000")
+	again := r.take(10)
+	r.want("taken over", int64(len(again)), 1)
+	r.settle(ledger.Succeeded, again...)
+	r.want("messages", r.count("SELECT count(*) FROM messages"), 0)
+	r.want("attempts", r.count("SELECT count(*) FROM attempts"), 0)
 }

@@ -111,7 +111,7 @@ func (t *tx) settleDelivery(o *webhook.Outcome) (ledger.Applied, error) {
 		return a, err
 	}
 	if o.Kind != ledger.GivenBack {
-		if err := t.settledAttempt(o, &was, &c); err != nil {
+		if err := t.logged(t.settledAttempt(o, &was, &c), j.DeliveryID); err != nil {
 			return a, err
 		}
 	}

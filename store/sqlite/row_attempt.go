@@ -56,6 +56,16 @@ func (t *tx) amendAttempt(delivery int64, c *ledger.Claim, a webhook.Attempt) er
 	return err
 }
 
+// logged lets a transaction go on without the row of an attempt that could not be written: it never causes a second POST,
+// nor drops one.
+func (t *tx) logged(err error, delivery int64) error {
+	if err == nil || undoes(err) {
+		return err
+	}
+	t.db.options.Logger.Error("an attempt could not be recorded", "delivery", delivery, "error", err)
+	return nil
+}
+
 // addDeath stores the attempt of a worker that was found dead: was is the claim it held, begun when it received it.
 func (t *tx) addDeath(d *delivery, was *ledger.Claim, begun, next time.Time) error {
 	a := webhook.Attempt{Attempt: was.Attempt, Cause: causeOf(d, was), StartedAt: begun, FinishedAt: was.LeaseUntil,
@@ -79,5 +89,5 @@ func (t *tx) noteDeath(held *ledger.Claim) error {
 	if err != nil {
 		return err
 	}
-	return t.addDeath(&d, held, m.ReceivedAt, time.Time{})
+	return t.logged(t.addDeath(&d, held, m.ReceivedAt, time.Time{}), d.ID)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"uuid"
 
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/webhook"
@@ -14,20 +15,29 @@ import (
 var _ webhook.Sender = (*DB)(nil)
 
 const (
-	takeBytes  = 16 << 20 // of one take's payloads; one always goes
-	takeGroups = 100      // visited at a time
-	takeLapses = 1000     // leases over that are ended before a take
+	takeBytes  = 16 << 20         // of one take's payloads; one always goes
+	failedWait = 30 * time.Second // of an endpoint whose rows cannot be read
+	takeGroups = 100              // visited at a time
+	takeLapses = 1000             // leases over that are ended before a take
 )
 
 // TakeDeliveries receives and claims deliveries, endpoints taking turns.
 func (db *DB) TakeDeliveries(ctx context.Context, a webhook.Take) (webhook.Taken, error) {
+	out, err := db.takeDeliveries(ctx, a, false)
+	if fault.CodeOf(err) == fault.Internal {
+		out, err = db.takeDeliveries(ctx, a, true) // a row that cannot be read is to cost its endpoint alone
+	}
+	return out, err
+}
+
+func (db *DB) takeDeliveries(ctx context.Context, a webhook.Take, careful bool) (webhook.Taken, error) {
 	var out webhook.Taken
 	err := db.write(ctx, "take_deliveries", 0, func(t *tx) error {
 		out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
 		if _, err := t.lapse(deliveriesQueue, takeLapses); err != nil {
 			return err
 		}
-		k := &taking{tx: t, Take: a, grant: uuid.New().String(), out: &out, left: a.Max}
+		k := &taking{tx: t, Take: a, grant: uuid.New().String(), out: &out, left: a.Max, careful: careful}
 		for k.left > 0 && k.bytes < takeBytes {
 			took, err := k.round()
 			if err != nil {
@@ -49,10 +59,11 @@ func (db *DB) TakeDeliveries(ctx context.Context, a webhook.Take) (webhook.Taken
 type taking struct {
 	*tx
 	webhook.Take
-	grant string
-	out   *webhook.Taken
-	left  int // how many more to look at
-	bytes int // of payloads
+	grant   string
+	out     *webhook.Taken
+	left    int  // how many more to look at
+	bytes   int  // of payloads
+	careful bool // each visit stands alone: one that fails is undone
 }
 
 // round visits each group that has its turn once, and answers how many messages it looked at.
@@ -74,13 +85,31 @@ func (k *taking) round() (int, error) {
 		if k.left == 0 || k.bytes >= takeBytes {
 			break
 		}
-		n, err := k.visit(&groups[i], min(share, k.left), turn)
+		n, err := k.attend(&groups[i], min(share, k.left), turn)
 		if err != nil {
 			return 0, err
 		}
 		took += n
 	}
 	return took, nil
+}
+
+// attend visits a group. If that fails in a careful take the group waits a while, and the others go on.
+func (k *taking) attend(g *group, share int, turn time.Time) (n int, err error) {
+	if !k.careful {
+		return k.visit(g, share, turn)
+	}
+	jobs, left, bytes := k.out.Jobs, k.left, k.bytes
+	err = k.nest(func(*tx) (err error) {
+		n, err = k.visit(g, share, turn)
+		return err
+	})
+	if err == nil || k.undone {
+		return n, err
+	}
+	k.out.Jobs, k.left, k.bytes = jobs, left, bytes
+	k.db.options.Logger.Error("an endpoint's deliveries could not be taken", "endpoint", g.ID, "error", err)
+	return 0, k.parkGroup(g.ID, k.now.Add(failedWait))
 }
 
 // visit looks at no more of an endpoint's deliveries than share and its free slots, and sends its group to the tail.
@@ -161,7 +190,7 @@ func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 		if r.Verdict == ledger.Granted {
 			next = k.now
 		}
-		if err := k.addDeath(&d, &held, m.ReceivedAt, next); err != nil {
+		if err := k.logged(k.addDeath(&d, &held, m.ReceivedAt, next), d.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"testing"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+// A redrive skips what its filter does not name, however much that is, and what it counted it moves or leaves.
+func TestRedriveOfAFewAmongMany(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	once := func(e *webhook.Endpoint) { e.Policy = ledger.Once }
+	a, b := r.endpoint(once), r.endpoint()
+	r.send(r.names(scanStep + 50)...)
+	for {
+		jobs := r.take(500)
+		if len(jobs) == 0 {
+			break
+		}
+		var ptrs []*webhook.Job
+		for i := range jobs {
+			ptrs = append(ptrs, &jobs[i])
+		}
+		_, err := r.BeginDeliveries(t.Context(), ptrs)
+		r.ok(err)
+		ends := map[ledger.Kind][]webhook.Job{}
+		for _, j := range jobs {
+			kind := ledger.Permanent
+			if j.Endpoint.ID == a.ID && j.EventID != "evt549" && j.EventID != "evt1" {
+				kind = ledger.Ambiguous
+			}
+			ends[kind] = append(ends[kind], j)
+		}
+		for kind, jobs := range ends {
+			r.settle(kind, jobs...)
+		}
+	}
+	run := func(c webhook.RedriveCall) queue.Redrive {
+		t.Helper()
+		c.Project, c.Who = 1, "anna"
+		rd, err := r.RedriveDeliveries(t.Context(), c)
+		r.ok(err)
+		for i := 0; rd.State == queue.Running && i < 1000; i++ {
+			_, _, err := r.StepRedrives(t.Context(), 70)
+			r.ok(err)
+			rd, err = r.Redrive(t.Context(), 1, rd.ID)
+			r.ok(err)
+		}
+		if rd.State != queue.Completed || rd.Moved+rd.Left != rd.Total {
+			t.Fatalf("%+v", rd)
+		}
+		return rd
+	}
+	rd := run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.FailedDlv}})
+	r.want("failed of a", rd.Moved, 2)
+	rd = run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.StuckDlv}, Canary: true})
+	r.want("stuck of a, total", rd.Total, scanStep+48)
+	r.want("stuck of a, moved", rd.Moved, 0)
+	rd = run(webhook.RedriveCall{Max: 20})
+	r.want("of all, at most 20", rd.Total, 20)
+	r.want("b's of them", rd.Moved, r.count("SELECT count(*) FROM messages WHERE gid = ?", b.ID))
+	r.want("parts left", r.count("SELECT count(*) FROM redrive_parts"), 0)
+}
+
+// A cancelled redrive's parts are forgotten.
+func TestCancelledRedriveLeavesNoParts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.endpoint()
+	r.send(r.names(3)...)
+	r.settle(ledger.Permanent, r.take(3)...)
+	rd, err := r.RedriveDeliveries(t.Context(), webhook.RedriveCall{Project: 1, Canary: true})
+	r.ok(err)
+	_, _, err = r.StepRedrives(t.Context(), 10)
+	r.ok(err)
+	rd, err = r.CancelRedrive(t.Context(), 1, rd.ID)
+	r.ok(err)
+	r.want("left", rd.Left, 2)
+	r.sweepAll(10)
+	r.want("parts", r.count("SELECT count(*) FROM redrive_parts"), 0)
+}
