@@ -64,7 +64,7 @@ func (t *tx) page(statement string, of int64, p queue.Page, want func(*queue.Row
 	}, of, p.After, lookMax+1)
 	for i := range out {
 		if err == nil {
-			err = t.dress(&out[i])
+			err = t.message(out[i].ID, &out[i])
 		}
 	}
 	return out, next, err

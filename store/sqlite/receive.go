@@ -73,35 +73,6 @@ func (h *hand) take(statement string, of int64, n int) (int, error) {
 	return len(ids), nil
 }
 
-// message loads a message with its body and its names.
-func (t *tx) message(id int64, m *queue.Message) error {
-	if err := loadMessage(t.row("message_by_id", id), &m.Row); err != nil {
-		return err
-	}
-	return t.dress(m)
-}
-
-// dress adds body, headers and names to a message's row.
-func (t *tx) dress(m *queue.Message) error {
-	if _, err := found(t.row("body_by_id", m.ID).Scan(&m.Body, toJSON(&m.Headers))); err != nil {
-		return err
-	}
-	if _, err := found(t.row("queue_name", m.QueueID).Scan(&m.Queue)); err != nil {
-		return err
-	}
-	if m.SourceQueue != 0 {
-		if _, err := found(t.row("queue_name", m.SourceQueue).Scan(&m.Source)); err != nil {
-			return err
-		}
-	}
-	if g := m.GroupID | m.SourceGroup; g != 0 { // one of them is 0
-		if _, err := found(t.row("group_name", g).Scan(&m.Group)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // visit lets the queue's groups take turns until the hand is full or nothing is due.
 func (h *hand) visit() error {
 	if _, err := h.lapse(h.q.ID, queue.MaxBatch); err != nil { // no sweep stands between a lease's end and a receive
@@ -149,16 +120,14 @@ func (h *hand) visitGroup(g *group, n int, turn time.Time) (got int, err error) 
 	if got, err = h.take("receive_group", g.ID, n); err != nil || got == 0 && h.heavy {
 		return got, err
 	}
-	if err := h.addSlots(g.ID, got); err != nil {
-		return got, err
-	}
 	next := turn
 	if got < n && !h.heavy {
 		if next, err = h.nextOf(g.ID); err != nil {
 			return got, err
 		}
 	}
-	return got, h.parkGroup(g.ID, next)
+	_, err = h.exec("group_visited", got, at(next), g.ID)
+	return got, err
 }
 
 // due gives the groups that have a turn and were not seen yet, the longest waiting first. The ungrouped are the group 0.

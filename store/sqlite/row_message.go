@@ -4,11 +4,11 @@ import (
 	"github.com/onceward/onceward/queue"
 )
 
-// loadMessage scans the columns of message_by_id.sql.
-func loadMessage(s scanner, m *queue.Row) error {
-	return s.Scan(&m.ID, &m.Project, &m.QueueID, toInt(&m.GroupID), &m.Priority, &m.Receives, &m.MaxReceives, &m.Lease, &m.Leased, &m.Open,
+// loadMessage scans the columns of message_by_id.sql, and those that follow into more.
+func loadMessage(s scanner, m *queue.Row, more ...any) error {
+	return s.Scan(append([]any{&m.ID, &m.Project, &m.QueueID, toInt(&m.GroupID), &m.Priority, &m.Receives, &m.MaxReceives, &m.Lease, &m.Leased, &m.Open,
 		toTime(&m.VisibleAt), toTime(&m.PublishedAt), toTime(&m.OriginAt), toTime(&m.ReceivedAt), toTime(&m.ExpiresAt), toSpan(&m.Retention),
-		toInt(&m.ClaimID), toInt(&m.SourceQueue), toInt(&m.SourceGroup), toTime(&m.DeadAt), toText(&m.LastError))
+		toInt(&m.ClaimID), toInt(&m.SourceQueue), toInt(&m.SourceGroup), toTime(&m.DeadAt), toText(&m.LastError)}, more...)...)
 }
 
 // messageByID finds a message: false if there is none.
@@ -46,21 +46,5 @@ func (t *tx) deleteMessage(id int64) error {
 		return err
 	}
 	_, err := t.exec("body_delete", id)
-	return err
-}
-
-// insertBody stores what a message carries.
-func (t *tx) insertBody(id int64, body []byte, headers map[string]string) error {
-	var h any
-	if len(headers) > 0 {
-		var err error
-		if h, err = asJSON(headers); err != nil {
-			return err
-		}
-	}
-	if body == nil {
-		body = []byte{}
-	}
-	_, err := t.exec("body_insert", id, body, h)
 	return err
 }

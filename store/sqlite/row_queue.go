@@ -52,12 +52,21 @@ func (t *tx) queueByID(id int64) (q queueRow, ok bool, err error) {
 }
 
 // queuesChanged makes the transaction forget what it found of queues.
-func (t *tx) queuesChanged() { t.queues = nil }
+func (t *tx) queuesChanged() { t.queues, t.names, t.dlqs = nil, nil, nil }
 
 // dlqOf gives where the dead letters of a queue go; zero for one that is a DLQ.
 func (t *tx) dlqOf(queueID int64) (d queue.DLQ, err error) {
-	_, err = found(t.row("queue_dlq", queueID).Scan(&d.ID, toSpan(&d.Retention)))
-	return d, err
+	if d, ok := t.dlqs[queueID]; ok {
+		return d, nil
+	}
+	if _, err = found(t.row("queue_dlq", queueID).Scan(&d.ID, toSpan(&d.Retention))); err != nil {
+		return d, err
+	}
+	if t.dlqs == nil {
+		t.dlqs = map[int64]queue.DLQ{}
+	}
+	t.dlqs[queueID] = d
+	return d, nil
 }
 
 // insertQueue stores a new queue under a new id.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/queue"
 )
 
 // tx is a transaction, of the writer or of a reader. The time is read once for it.
@@ -25,7 +26,10 @@ type tx struct {
 	reserved []reservation
 	wakes    []wake
 
-	queues map[queueName]*queueRow // found so far
+	// Found so far, until queues change.
+	queues map[queueName]*queueRow
+	names  map[rowName]string
+	dlqs   map[int64]queue.DLQ
 }
 
 // now is the database's clock: the process that owns the file is the database. Cut to what is stored.

@@ -1,1 +1,0 @@
-SELECT body, headers FROM bodies WHERE id = ?
