@@ -79,7 +79,7 @@ func TestTampered(t *testing.T) {
 		id := anyID().Draw(t, "id")
 		s := codec.Encode(Delivery, 1, id)
 		at := rapid.IntRange(0, len(s)-1).Draw(t, "at")
-		c := rapid.SampledFrom([]byte(alphabet + "_-. é")).Draw(t, "by")
+		c := rapid.SampledFrom([]byte(alphabet+"_-. é")).Draw(t, "by")
 		for _, bad := range []string{s[:at] + string(c) + s[at+1:], s[:at] + s[at+1:], s[:at] + string(c) + s[at:], s + "0", "0" + s, " " + s, s + " "} {
 			if got, ok := codec.Decode(Delivery, 1, bad); ok && bad != s {
 				t.Fatalf("%q, made of %q, is an id: %d", bad, s, got)
