@@ -25,18 +25,30 @@ type metrics struct {
 func newMetrics() *metrics {
 	times := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 	return &metrics{
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "onceward_http_request_seconds",
-			Help: "HTTP requests by route, method and status (499: the client went away).", Buckets: times}, []string{"route", "method", "status"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onceward_webhook_attempts_total",
-			Help: "Delivery attempts by what came of them, and whether that was recorded or its worker was fenced out."}, []string{"outcome", "applied"}),
-		latency: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "onceward_webhook_attempt_seconds",
-			Help: "Time from an attempt's start to the receiver's answer.", Buckets: times}),
-		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onceward_claim_verdicts_total",
-			Help: "What the ledger ruled on deliveries that were received."}, []string{"verdict"}),
-		commits: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "onceward_store_commit_seconds",
-			Help: "Time of the store's commits by verb.", Buckets: times}, []string{"op"}),
-		batches: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "onceward_store_commit_items",
-			Help: "Items that shared a commit, by verb.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}}, []string{"op"}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "onceward_http_request_seconds",
+			Help: "HTTP requests by route, method and status (499: the client went away).", Buckets: times,
+		}, []string{"route", "method", "status"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "onceward_webhook_attempts_total",
+			Help: "Delivery attempts by what came of them, and whether that was recorded or its worker was fenced out.",
+		}, []string{"outcome", "applied"}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "onceward_webhook_attempt_seconds",
+			Help: "Time from an attempt's start to the receiver's answer.", Buckets: times,
+		}),
+		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "onceward_claim_verdicts_total",
+			Help: "What the ledger ruled on deliveries that were received.",
+		}, []string{"verdict"}),
+		commits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "onceward_store_commit_seconds",
+			Help: "Time of the store's commits by verb.", Buckets: times,
+		}, []string{"op"}),
+		batches: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "onceward_store_commit_items",
+			Help: "Items that shared a commit, by verb.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512},
+		}, []string{"op"}),
 	}
 }
 

@@ -215,8 +215,10 @@ func TestMetricsAreWhatTheDocsSay(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"onceward_queue_messages", "onceward_queue_oldest_seconds", "onceward_store_up", "onceward_store_commit_seconds",
-		"onceward_store_commit_items", "onceward_http_request_seconds", "onceward_webhook_attempt_seconds"} {
+	for _, name := range []string{
+		"onceward_queue_messages", "onceward_queue_oldest_seconds", "onceward_store_up", "onceward_store_commit_seconds",
+		"onceward_store_commit_items", "onceward_http_request_seconds", "onceward_webhook_attempt_seconds",
+	} {
 		if !got[name] {
 			t.Errorf("%s is not there", name)
 		}

@@ -83,8 +83,10 @@ func (r *remote) exchange(ctx context.Context, method, path string, body any) (*
 	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
 		if _, ok := errors.AsType[*net.OpError](err); ok {
-			return nil, (&fault.Error{Code: fault.Unavailable, Message: "cannot reach the server at " + r.URL,
-				Hint: "Is `onceward serve` running there? ONCEWARD_URL or --url names another."}).Wrap(err)
+			return nil, (&fault.Error{
+				Code: fault.Unavailable, Message: "cannot reach the server at " + r.URL,
+				Hint: "Is `onceward serve` running there? ONCEWARD_URL or --url names another.",
+			}).Wrap(err)
 		}
 		return nil, err
 	}
