@@ -140,10 +140,11 @@ func TestStopped(t *testing.T) {
 				if !got.stop || f.kind != c.kind || time.Since(start) > 3*time.Second {
 					t.Errorf("%+v, %+v after %v", got, f, time.Since(start))
 				}
-				if c.why != "" && cause == "lease" {
-					c.why = "the lease was lost during the attempt"
+				why := c.why
+				if why != "" && cause == "lease" {
+					why = "the lease was lost during the attempt"
 				}
-				if f.why != c.why {
+				if f.why != why {
 					t.Errorf("why: %q of %v", f.why, got.err)
 				}
 			})
