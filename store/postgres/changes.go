@@ -29,6 +29,7 @@ type changes struct {
 	groups  map[int64]*groupChange
 	wakes   map[int64]time.Time // queues that have something to receive, from when
 	notes   []note
+	dead    []deadAttempt        // of deliveries whose holder is gone
 	unseen  []int64              // claims to close that are not locked: they are gone, or were linked after the look
 	extra   []func(b *pgx.Batch) // after the claims and before the messages
 	last    []func(b *pgx.Batch) // after the groups
@@ -79,8 +80,12 @@ func (ch *changes) closeKey(id int64, why string) {
 	if why == "" {
 		why = "its message was dead-lettered"
 	}
+	was := c.Claim
 	if c.Close(ch.tx.now, why) {
 		ch.saveClaim(c)
+		if c.kind == ofDelivery && was.State.Held() {
+			ch.dead = append(ch.dead, deadHolder(&was, nil, ch.tx.now))
+		}
 		ch.note(note{claim: c.ID, what: "closed", fence: c.Fence, detail: why})
 	}
 }
@@ -129,6 +134,7 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 	b := &pgx.Batch{}
 	queueSaveClaims(b, byID(ch.touched))
 	queueNotes(b, ch.notes)
+	queueDeadAttempts(b, ch.dead)
 	for _, f := range ch.extra {
 		f(b)
 	}

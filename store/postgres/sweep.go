@@ -27,6 +27,9 @@ type sweepState struct {
 	mu       sync.Mutex
 	messages pages
 	groups   pages
+	claims   pages
+	events   pages
+	deleted  time.Time // endpoints, until then
 	folded   time.Time
 }
 

@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+)
+
+var (
+	findKeySQL     = stmt("claim_find")
+	sourceOfKeySQL = stmt("claim_source")
+	listNotesSQL   = stmt("claim_notes_list")
+)
+
+// maxNotes is how much of a claim's history is shown.
+const maxNotes = 50
+
+var errNoKey = fault.New(fault.NotFound, "there is no such key")
+
+// ResolveClaim applies a person's word on a key, and sends its message where that says: see [ledger.Store].
+func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (ledger.Claim, error) {
+	out, err := db.actOnKey(ctx, r.Project, r.Scope, r.Key, func(ctx context.Context, ch *changes, c *claim, source int64) error {
+		if r.Fence != 0 && r.Fence != c.Fence {
+			return fault.New(fault.ClaimChanged, "the key was granted again meanwhile: its fence is %d, not %d", c.Fence, r.Fence).
+				WithHint("look at the key again before you decide")
+		}
+		was := c.State
+		if !c.Resolve(ch.tx.now, r.As) {
+			return fault.New(fault.Conflict, "a key in state %s cannot be resolved as %s", was, r.As)
+		}
+		ch.note(note{claim: c.ID, what: "resolved", fence: c.Fence, who: r.Who, detail: joinWord(string(r.As), r.Note)})
+		return ch.resolved(ctx, c, source)
+	})
+	if err != nil {
+		return out, fmt.Errorf("resolve key: %w", err)
+	}
+	return out, nil
+}
+
+// resolved sends the dead letter that carries the key back to its queue, or removes it where the key is done.
+func (ch *changes) resolved(ctx context.Context, c *claim, source int64) error {
+	if c.MessageID == 0 || c.State != ledger.Retry && c.State != ledger.Done {
+		return nil
+	}
+	messages, err := ch.tx.lockMessages(ctx, []int64{c.MessageID})
+	m := messages[c.MessageID]
+	if err != nil || m == nil || m.DeadAt.IsZero() || m.ClaimID != c.ID {
+		return err
+	}
+	if c.State == ledger.Done {
+		return ch.message(m, 0, queue.Change{Delete: true})
+	}
+	if m.SourceQueue != source {
+		return nil // its queue is gone
+	}
+	return ch.message(m, 0, m.Redrive(ch.tx.now))
+}
+
+// ReopenClaim is a redrive of one key by itself: see [ledger.Store].
+func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who string) (ledger.Claim, error) {
+	out, err := db.actOnKey(ctx, project, scope, key, func(_ context.Context, ch *changes, c *claim, _ int64) error {
+		was := c.State
+		if !c.Reopen(ch.tx.now) {
+			return fault.New(fault.Conflict, "a key of policy %s in state %s cannot be reopened", c.Policy, was)
+		}
+		ch.note(note{claim: c.ID, what: "reopened", fence: c.Fence, who: who})
+		return nil
+	})
+	if err != nil {
+		return out, fmt.Errorf("reopen key: %w", err)
+	}
+	return out, nil
+}
+
+// actOnKey runs act on a key under its lock. source is the queue that the key's dead letter came from, if it is there.
+func (db *DB) actOnKey(ctx context.Context, project int64, scope, key string, act func(ctx context.Context, ch *changes, c *claim, source int64) error) (ledger.Claim, error) {
+	var out ledger.Claim
+	hash := ledger.Hash(project, scope, key)
+	err := db.in(ctx, func(ctx context.Context, tx *txn) error {
+		var source int64
+		if err := tx.QueryRow(ctx, sourceOfKeySQL, hash[:]).Scan(&source); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		keys, byHash, err := tx.lockKeys(ctx, &pgx.Batch{}, []keyHash{hash})
+		if err != nil {
+			return err
+		}
+		c := byHash[hash]
+		if c == nil {
+			return errNoKey
+		}
+		ch := newChanges(tx, keys)
+		if err := act(ctx, ch, c, source); err != nil {
+			return err
+		}
+		ch.saveClaim(c)
+		out = c.Claim
+		return ch.flush(ctx, db.hub)
+	})
+	if err != nil {
+		return ledger.Claim{}, err
+	}
+	return out, nil
+}
+
+// FindClaim gives a key's claim with its newest notes, oldest first.
+func (db *DB) FindClaim(ctx context.Context, project int64, scope, key string) (ledger.Claim, []ledger.Note, error) {
+	hash := ledger.Hash(project, scope, key)
+	c, notes, err := db.findKey(ctx, hash)
+	if err != nil {
+		return ledger.Claim{}, nil, fmt.Errorf("find key: %w", db.fault(ctx, err))
+	}
+	return c.Claim, notes, nil
+}
+
+func (db *DB) findKey(ctx context.Context, hash keyHash) (*claim, []ledger.Note, error) {
+	q := db.conn(ctx)
+	rows, err := q.Query(ctx, findKeySQL, hash[:])
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := pgx.CollectRows(rows, func(pgx.CollectableRow) (*claim, error) { return scanClaim(rows) })
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found) == 0 {
+		return nil, nil, errNoKey
+	}
+	if rows, err = q.Query(ctx, listNotesSQL, found[0].ID, maxNotes); err != nil {
+		return nil, nil, err
+	}
+	notes, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (n ledger.Note, err error) {
+		return n, r.Scan(&n.At, &n.What, &n.Fence, &n.Who, &n.Detail)
+	})
+	slices.Reverse(notes)
+	return found[0], notes, err
+}

@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/queue"
+)
+
+var (
+	sweepWaitingSQL   = stmt("sweep_waiting")
+	cancelWaitingSQL  = stmt("cancel_waiting")
+	cancelRestSQL     = stmt("cancel_rest")
+	sweepEndpointsSQL = stmt("sweep_endpoints")
+)
+
+const (
+	cancelAtOnce  = 500              // of what waits for an endpoint that is deleted; the sweep does the rest
+	endpointsRest = 60 * time.Second // between looks for deleted endpoints of which nothing is left
+	whyDeleted    = "its endpoint was deleted"
+)
+
+// sweepDeliveries does at most limit items of each of the webhooks' own duties, and answers how much it did: what waits for deleted endpoints
+// is cancelled, what ended long ago is forgotten. Deliveries past their retention go with the messages'.
+func (db *DB) sweepDeliveries(ctx context.Context, limit int) (int, error) {
+	total := 0
+	var errs []error
+	for _, duty := range []func(context.Context, int) (int, error){db.cancelDeleted, db.forgetDeliveries, db.forgetEvents, db.forgetEndpoints} {
+		n, err := duty(ctx, limit)
+		total, errs = total+n, append(errs, err)
+	}
+	return total, errors.Join(errs...)
+}
+
+// cancelDeleted cancels what waits for deleted endpoints.
+func (db *DB) cancelDeleted(ctx context.Context, limit int) (int, error) {
+	endpoints, err := db.ids(ctx, sweepWaitingSQL, limit)
+	total := 0
+	for _, id := range endpoints {
+		if total >= limit {
+			break
+		}
+		n, e := db.cancelWaiting(ctx, id, limit-total)
+		total, err = total+n, errors.Join(err, e)
+	}
+	return total, err
+}
+
+// cancelWaiting cancels at most limit deliveries that wait for a deleted endpoint. The one being sent is left to its end.
+func (db *DB) cancelWaiting(ctx context.Context, endpoint int64, limit int) (n int, err error) {
+	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+		n = 0
+		ids, err := tx.ids(ctx, cancelWaitingSQL, endpoint, limit)
+		if err != nil {
+			return err
+		}
+		claims, err := tx.lockClaimsOf(ctx, ids)
+		if err != nil {
+			return err
+		}
+		messages, err := tx.lockMessages(ctx, ids)
+		if err != nil {
+			return err
+		}
+		ch := newChanges(tx, claims)
+		var cancelled []int64
+		for _, m := range byID(messages) {
+			c := claims[m.ClaimID]
+			if m.GroupID != endpoint || m.Leased || c != nil && c.State.Held() && c.LeaseUntil.After(tx.now) {
+				continue
+			}
+			n++
+			if c != nil && !c.State.Terminal() {
+				ch.closeKey(c.ID, whyDeleted)
+				cancelled = append(cancelled, c.ID)
+			}
+			if err := ch.message(m, m.GroupID, queue.Change{Delete: true}); err != nil {
+				return err
+			}
+		}
+		if len(cancelled) > 0 {
+			ch.write(cancelDeliveriesSQL, cancelled)
+		}
+		ch.group(endpoint, 0, time.Time{}) // locked in its place
+		ch.last = append(ch.last, func(b *pgx.Batch) { b.Queue(cancelRestSQL, endpoint) })
+		return ch.flush(ctx, db.hub)
+	})
+	return n, err
+}
+
+// forgetEndpoints deletes the rows of endpoints that were deleted and of which nothing is left.
+func (db *DB) forgetEndpoints(ctx context.Context, limit int) (int, error) {
+	db.sweeps.mu.Lock()
+	due := time.Now().After(db.sweeps.deleted)
+	if due {
+		db.sweeps.deleted = time.Now().Add(endpointsRest)
+	}
+	db.sweeps.mu.Unlock()
+	if !due {
+		return 0, nil
+	}
+	return db.deleting(sweepEndpointsSQL)(ctx, limit)
+}

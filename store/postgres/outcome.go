@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+var (
+	lockDeliveryClaimsSQL    = stmt("lock_delivery_claims")
+	disableEndpointsSQL      = stmt("endpoint_disable")
+	disableEndpointGroupsSQL = stmt("endpoint_disable_groups")
+)
+
+// SettleDeliveries applies the outcomes of attempts: see [webhook.Sender].
+func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome) ([]ledger.Applied, error) {
+	return all(ctx, db, "settle deliveries", db.lanes.outcome, db.settleOutcomes, outcomes)
+}
+
+func (db *DB) commitOutcomes(ctx context.Context, outcomes []webhook.Outcome) ([]batch.Result[ledger.Applied], error) {
+	return commitTx(ctx, db, outcomes, db.settleOutcomes)
+}
+
+func (db *DB) settleOutcomes(ctx context.Context, outcomes []webhook.Outcome) ([]ledger.Applied, error) {
+	tx := db.carried(ctx)
+	claims, messages, err := tx.lockDeliveries(ctx, column(outcomes, func(o webhook.Outcome) *webhook.Job { return o.Job }))
+	if err != nil {
+		return nil, err
+	}
+	s := &settling{changes: newChanges(tx, claims), messages: messages, disable: map[int64]string{}}
+	out := make([]ledger.Applied, len(outcomes))
+	for i := range outcomes {
+		if out[i], err = s.rule(&outcomes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, s.save(ctx, db.hub)
+}
+
+// lockDeliveries locks the claims of jobs and then their messages, in one round trip.
+func (tx *txn) lockDeliveries(ctx context.Context, jobs []*webhook.Job) (map[int64]*claim, map[int64]*queue.Row, error) {
+	claims, messages := map[int64]*claim{}, map[int64]*queue.Row{}
+	b := &pgx.Batch{}
+	b.Queue(lockDeliveryClaimsSQL, column(jobs, func(j *webhook.Job) int64 { return j.ClaimID })).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			c, err := scanClaim(rows)
+			if err != nil {
+				return err
+			}
+			claims[c.ID] = c
+		}
+		return rows.Err()
+	})
+	b.Queue(lockMessagesSQL, column(jobs, func(j *webhook.Job) int64 { return j.MessageID })).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			r, err := scanRow(rows)
+			if err != nil {
+				return err
+			}
+			messages[r.ID] = r
+		}
+		return rows.Err()
+	})
+	return claims, messages, tx.SendBatch(ctx, b).Close()
+}
+
+// settling is one transaction's outcomes. One claim may stand in it more than once: each word finds what the former left.
+type settling struct {
+	*changes
+	messages map[int64]*queue.Row
+	attempts []attemptRow
+	late     []attemptRow
+	disable  map[int64]string
+	freed    bool
+}
+
+func (s *settling) rule(o *webhook.Outcome) (ledger.Applied, error) {
+	c := s.claims[o.Job.ClaimID]
+	if c == nil {
+		return ledger.Applied{Reason: ledger.Fenced}, nil // forgotten
+	}
+	now, before := s.tx.now, c.State
+	a := c.Settle(now, o.Job.Fence, o.Kind, o.RetryIn, o.Error, nil)
+	if !a.Applied {
+		s.note(note{claim: c.ID, what: a.Reason, fence: o.Job.Fence, detail: saidLate(o)})
+		return a, nil
+	}
+	if before == ledger.Done {
+		return a, nil // the same word again
+	}
+	s.saveClaim(c)
+	s.attempt(o, c, before)
+	if o.Disable != "" {
+		s.disable[o.Job.Endpoint.ID] = o.Disable
+		s.group(o.Job.Endpoint.ID, 0, time.Time{}) // locked in its place
+	}
+	m := s.messages[o.Job.MessageID]
+	if m == nil {
+		return a, nil
+	}
+	group, change := m.GroupID, queue.Change{}
+	switch c.State {
+	case ledger.Done:
+		change.Delete = true
+		if m.Open {
+			_, change = m.Settle(now, queue.Settle{Verb: queue.Ack}, queue.Group{}, deadLetters)
+		}
+	case ledger.Retry:
+		_, change = m.Settle(now, queue.Settle{Verb: queue.Release, Lease: o.Job.Lease, Delay: c.NextAt.Sub(now)}, queue.Group{}, deadLetters)
+	default:
+		if !m.DeadAt.IsZero() {
+			return a, nil
+		}
+		change = m.DeadLetter(now, deadLetters, c.LastError)
+	}
+	s.freed = s.freed || change.Slot < 0
+	return a, s.message(m, group, change)
+}
+
+// attempt makes the row of an attempt. One given back has none.
+func (s *settling) attempt(o *webhook.Outcome, c *claim, before ledger.State) {
+	if o.Kind == ledger.GivenBack {
+		return
+	}
+	began := s.tx.now.Add(-max(0, o.Ago))
+	a := attemptRow{o.Job.DeliveryID, c.ID, o.Job.Fence, webhook.Attempt{
+		Attempt: o.Job.Attempt, Cause: o.Job.Cause, StartedAt: began, FinishedAt: began.Add(min(max(0, o.Latency), max(0, o.Ago))),
+		Result: o.Result, StatusCode: o.Status, Latency: o.Latency, ResponseStart: o.Response, Error: o.Error, NextAttemptAt: c.NextAt,
+	}}
+	if o.Kind != ledger.Succeeded {
+		a.Class = o.Kind
+	}
+	if before.Held() {
+		s.attempts = append(s.attempts, a)
+	} else {
+		s.late = append(s.late, a)
+	}
+}
+
+// saidLate tells what a worker said whose word changes nothing.
+func saidLate(o *webhook.Outcome) string {
+	text := string(o.Kind)
+	if o.Result != "" {
+		text += ", " + string(o.Result)
+	}
+	if o.Error != "" {
+		text += ": " + o.Error
+	}
+	return text
+}
+
+func (s *settling) save(ctx context.Context, h *hub) error {
+	s.extra = append(s.extra, func(b *pgx.Batch) {
+		queueAttempts(b, s.attempts)
+		queueLateAttempts(b, s.late)
+	})
+	if len(s.disable) > 0 {
+		ids := slices.Sorted(maps.Keys(s.disable))
+		s.write(disableEndpointsSQL, ids, column(ids, func(id int64) string { return clean(s.disable[id]) }))
+		s.last = append(s.last, func(b *pgx.Batch) { b.Queue(disableEndpointGroupsSQL, ids) })
+	}
+	if s.freed {
+		s.tx.afterCommit(func() { h.more(deliveriesQueue) })
+	}
+	return s.flush(ctx, h)
+}

@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+// BeginDeliveries makes the line before the effect durable, and extends leases: see [webhook.Sender].
+func (db *DB) BeginDeliveries(ctx context.Context, jobs []*webhook.Job) ([]ledger.Applied, error) {
+	return all(ctx, db, "begin deliveries", db.lanes.begin, db.beginJobs, jobs)
+}
+
+func (db *DB) commitBegins(ctx context.Context, jobs []*webhook.Job) ([]batch.Result[ledger.Applied], error) {
+	return commitTx(ctx, db, jobs, db.beginJobs)
+}
+
+func (db *DB) beginJobs(ctx context.Context, jobs []*webhook.Job) ([]ledger.Applied, error) {
+	tx := db.carried(ctx)
+	claims, messages, err := tx.lockDeliveries(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	var lapsed []int64 // groups whose slot may have to be taken again
+	for _, m := range messages {
+		if m.Open && m.GroupID != 0 && !m.VisibleAt.After(tx.now) {
+			lapsed = append(lapsed, m.GroupID)
+		}
+	}
+	groups, err := tx.lockGroups(ctx, lapsed)
+	if err != nil {
+		return nil, err
+	}
+	ch := newChanges(tx, claims)
+	out := make([]ledger.Applied, len(jobs))
+	for i, j := range jobs {
+		if out[i], err = ch.begin(j, messages[j.MessageID], groups); err != nil {
+			return nil, err
+		}
+	}
+	return out, ch.flush(ctx, db.hub)
+}
+
+// begin extends claim and message together, or neither.
+func (ch *changes) begin(j *webhook.Job, m *queue.Row, groups map[int64]*group) (ledger.Applied, error) {
+	c := ch.claims[j.ClaimID]
+	if c == nil {
+		return ledger.Applied{Reason: ledger.Fenced}, nil
+	}
+	was := c.Claim
+	a := c.Begin(ch.tx.now, j.Fence, j.LeaseFor)
+	if !a.Applied {
+		return a, nil
+	}
+	lost := ledger.Applied{State: was.State, Reason: queue.LeaseLost}
+	if m == nil {
+		c.Claim = was
+		return lost, nil
+	}
+	var g queue.Group
+	known := groups[m.GroupID]
+	if known != nil {
+		g = queue.Group{Free: known.inFlight < known.slots, Disabled: known.disabled}
+	}
+	s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: j.Lease, Visibility: j.LeaseFor}, g, deadLetters)
+	if !s.Applied {
+		c.Claim = was
+		return lost, nil
+	}
+	if known != nil {
+		known.inFlight += change.Slot
+	}
+	ch.saveClaim(c)
+	return a, ch.message(m, m.GroupID, change)
+}

@@ -1,0 +1,1 @@
+UPDATE groups SET disabled = true WHERE id = $1

@@ -1,0 +1,188 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+var (
+	takeMessagesSQL = stmt("take_messages")
+	takeClaimsSQL   = stmt("take_claims")
+	takeGroupsSQL   = stmt("take_groups")
+)
+
+const (
+	takeQuantum = 4 // of a visit to an endpoint, at least, where so many may go at once
+	maxTake     = 1000
+	busyWait    = time.Second // for a claim that somebody has locked
+)
+
+// TakeDeliveries receives and claims deliveries: see [webhook.Sender].
+func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken, error) {
+	started := time.Now()
+	var out webhook.Taken
+	if t.Max <= 0 {
+		return out, nil
+	}
+	t.Max = min(t.Max, maxTake)
+	grant := randomName()
+	var full bool
+	err := db.in(ctx, func(ctx context.Context, tx *txn) error {
+		k := &taking{changes: newChanges(tx, nil), took: map[int64]int{}}
+		if err := k.lock(ctx, t.Max); err != nil {
+			return err
+		}
+		out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
+		for _, m := range k.messages {
+			v, err := k.rule(m, t, grant)
+			if err != nil {
+				return err
+			}
+			out.Verdicts[v]++
+		}
+		full = len(k.messages) == t.Max
+		var err error
+		out.Jobs, err = k.save(ctx, db.hub, full)
+		return err
+	})
+	if err != nil {
+		return webhook.Taken{}, fmt.Errorf("take deliveries: %w", err)
+	}
+	if full {
+		db.hub.more(deliveriesQueue)
+	}
+	if n := len(out.Verdicts); n > 0 {
+		db.opts.Observe("take", len(out.Jobs), time.Since(started))
+	}
+	return out, nil
+}
+
+// WaitDeliveries returns when there may be something to take, or ctx ends.
+func (db *DB) WaitDeliveries(ctx context.Context) { db.hub.wait(ctx, deliveriesQueue) }
+
+// taking is one transaction's take.
+type taking struct {
+	*changes
+	messages []takenMessage
+	visited  []int64 // groups, in turn
+	took     map[int64]int
+	granted  []grantedJob
+}
+
+type takenMessage struct {
+	*queue.Row
+	group int64 // its group before the rule
+	hold  time.Duration
+}
+
+type grantedJob struct {
+	takenMessage
+	claim *claim
+	lease time.Duration
+}
+
+// lock takes messages and their claims. What somebody else has locked is passed by.
+func (k *taking) lock(ctx context.Context, limit int) error {
+	rows, err := k.tx.Query(ctx, takeMessagesSQL, limit, limit, takeQuantum)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var claims []int64
+	for rows.Next() {
+		var group int64
+		var hold float64
+		m, err := scanRow(rows, &group, &hold)
+		if err != nil {
+			return err
+		}
+		if n := len(k.visited); n == 0 || k.visited[n-1] != group {
+			k.visited = append(k.visited, group)
+		}
+		if m.ID != 0 {
+			k.messages = append(k.messages, takenMessage{m, group, duration(hold)})
+			claims = append(claims, m.ClaimID)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	k.claims, err = k.tx.readClaims(ctx, takeClaimsSQL, claims)
+	return err
+}
+
+// rule asks for one message's key and does with the message what the verdict says. One that is not granted is not
+// received either: nothing of its count or lease changes.
+func (k *taking) rule(m takenMessage, t webhook.Take, grant string) (ledger.Verdict, error) {
+	now := k.tx.now
+	c := k.claims[m.ClaimID]
+	if c == nil {
+		return ledger.Busy, k.wait(m, busyWait) // somebody is at it in this moment
+	}
+	lease := m.hold + t.Slack
+	was := c.Claim
+	r := c.Grant(now, ledger.Grant{GrantID: grant, Owner: t.Owner, Lease: lease})
+	if r.Lapsed {
+		k.dead = append(k.dead, deadHolder(&was, m.Row, now))
+	}
+	if r.Changed {
+		k.saveClaim(c)
+	}
+	switch r.Verdict {
+	case ledger.Granted:
+		change := m.Receive(now, lease)
+		c.MessageID, c.Lease = m.ID, m.Lease
+		k.took[m.group] += change.Slot
+		k.granted = append(k.granted, grantedJob{m, c, lease})
+		change.Slot = 0 // the group is written with its next turn
+		return r.Verdict, k.message(m.Row, m.group, change)
+	case ledger.WasDone:
+		return r.Verdict, k.message(m.Row, m.group, queue.Change{Delete: true})
+	case ledger.Busy:
+		return r.Verdict, k.wait(m, r.Wait)
+	}
+	why := c.LastError
+	if why == "" {
+		why = string(r.Verdict)
+	}
+	return r.Verdict, k.message(m.Row, m.group, m.DeadLetter(now, deadLetters, why))
+}
+
+// wait puts a message off.
+func (k *taking) wait(m takenMessage, d time.Duration) error {
+	m.VisibleAt = k.tx.now.Add(d)
+	k.changes.wake(deliveriesQueue, m.VisibleAt)
+	return k.message(m.Row, m.group, queue.Change{})
+}
+
+// save writes it all, and reads what the granted attempts need. A group that was visited goes to the tail, or waits for
+// its next message; where the limit left it nothing, it keeps its turn.
+func (k *taking) save(ctx context.Context, h *hub, full bool) ([]webhook.Job, error) {
+	if len(k.visited) == 0 {
+		return nil, nil
+	}
+	had := map[int64]bool{}
+	for _, m := range k.messages {
+		had[m.group] = true
+	}
+	var groups []int64
+	var took []int32
+	for _, id := range k.visited {
+		if had[id] || !full {
+			groups, took = append(groups, id), append(took, int32(k.took[id]))
+		}
+	}
+	jobs := make([]webhook.Job, len(k.granted))
+	k.extra = append(k.extra, func(b *pgx.Batch) {
+		queueJobs(b, k.granted, jobs)
+	})
+	k.last = append(k.last, func(b *pgx.Batch) { b.Queue(takeGroupsSQL, groups, took) })
+	return jobs, k.flush(ctx, h)
+}

@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+var takeJobsSQL = stmt("take_jobs")
+
+// The server's own queues.
+const (
+	deliveriesQueue int64 = 1
+	deadDeliveries  int64 = 2
+)
+
+// deadLetters is where dead deliveries go, to stay until their claim is forgotten.
+var deadLetters = queue.DLQ{ID: deadDeliveries, Retention: 3155760000 * time.Second}
+
+// queueJobs reads what the granted attempts need into jobs, in order.
+func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
+	if len(granted) == 0 {
+		return
+	}
+	at := make(map[int64]int, len(granted))
+	for i, g := range granted {
+		at[g.claim.ID] = i
+		jobs[i] = g.job()
+	}
+	ids := column(granted, func(g grantedJob) int64 { return g.claim.ID })
+	b.Queue(takeJobsSQL, ids).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		n := 0
+		for rows.Next() {
+			var id int64
+			var ladder []float64
+			var j webhook.Job
+			endpoint, err := scanEndpoint(rows, &id, &j.DeliveryID, (*string)(&j.Cause), &ladder, &j.KeySend, &j.EventID, &j.EventType, &j.Payload)
+			if err != nil {
+				return err
+			}
+			to := &jobs[at[id]]
+			to.DeliveryID, to.KeySend, to.EventID, to.EventType, to.Payload = j.DeliveryID, j.KeySend, j.EventID, j.EventType, j.Payload
+			to.Ladder, to.Endpoint = durations(ladder), endpoint
+			if to.Cause = webhook.ByRetry; to.Tries == 1 {
+				to.Cause = j.Cause
+			}
+			n++
+		}
+		if n < len(jobs) && rows.Err() == nil {
+			return fmt.Errorf("%d claims have no delivery", len(jobs)-n)
+		}
+		return rows.Err()
+	})
+}
+
+// job is what claim and message say of the attempt.
+func (g grantedJob) job() webhook.Job {
+	return webhook.Job{ClaimID: g.claim.ID, Fence: g.claim.Fence, MessageID: g.ID, Lease: g.Lease, LeaseFor: g.lease, Project: g.claim.Project,
+		Attempt: g.claim.Attempt, Tries: g.claim.Tries, Policy: g.claim.Policy}
+}
+
+func durations(seconds []float64) []time.Duration {
+	out := make([]time.Duration, len(seconds))
+	for i, s := range seconds {
+		out[i] = duration(s)
+	}
+	return out
+}
+
+func inSeconds(ds []time.Duration) []float64 { return column(ds, seconds) }
+
+// deadAttempt is the try of a holder that died.
+type deadAttempt struct {
+	claim, fence      int64
+	attempt           int
+	first             bool // since the last reopening
+	started, finished time.Time
+	result            webhook.Result
+	class             ledger.Kind
+	why               string
+}
+
+// deadHolder makes the attempt of a holder whose lease is over, as claim and message were under it.
+func deadHolder(c *ledger.Claim, m *queue.Row, now time.Time) deadAttempt {
+	a := deadAttempt{claim: c.ID, fence: c.Fence, attempt: c.Attempt, first: c.Tries == 1, started: now, finished: c.LeaseUntil,
+		result: webhook.Unknown, class: ledger.Ambiguous, why: "worker died"}
+	if c.State == ledger.Claimed {
+		a.result, a.class, a.why = webhook.NotSent, ledger.Definite, "worker died before it began"
+	}
+	if m != nil && !m.ReceivedAt.IsZero() {
+		a.started = m.ReceivedAt
+	}
+	if a.finished.After(now) || a.finished.Before(a.started) {
+		a.finished = now
+	}
+	return a
+}
