@@ -40,6 +40,7 @@ type wiring struct {
 	guard    Guard
 	tls      *tls.Config
 	resolver *net.Resolver
+	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // instead of the net's own
 }
 
 func (w wiring) poster() poster {
@@ -58,6 +59,10 @@ func (w wiring) transport(keepAlive bool) *http.Transport {
 			return nil
 		}
 	}
+	dial := d.DialContext
+	if w.dial != nil {
+		dial = w.dial
+	}
 	var p http.Protocols
 	p.SetHTTP1(true)
 	conf := w.tls.Clone()
@@ -68,7 +73,7 @@ func (w wiring) transport(keepAlive bool) *http.Transport {
 	conf.ClientSessionCache = tls.NewLRUClientSessionCache(maxTLSSessions)
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := d.DialContext(ctx, network, addr)
+			c, err := dial(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}

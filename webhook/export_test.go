@@ -1,0 +1,11 @@
+package webhook
+
+import (
+	"context"
+	"net"
+)
+
+// DialBy makes the worker send over a network of the test's own.
+func (w *Worker) DialBy(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
+	w.post = wiring{dial: dial}.poster()
+}
