@@ -149,15 +149,15 @@ func (t *tx) settledAttempt(o *webhook.Outcome, was, c *ledger.Claim) error {
 // settledMessage does to the message that carries a delivery's claim what became of that: done removes it, a dead
 // letter too; failed and stuck dead-letter it; a retry releases it until then.
 func (t *tx) settledMessage(c *ledger.Claim, lease int) error {
+	if c.State == ledger.Done {
+		return t.ackDelivery(c.MessageID)
+	}
 	m, ok, err := t.messageByID(c.MessageID)
 	if err != nil || !ok {
 		return err
 	}
 	was := m
-	switch c.State {
-	case ledger.Done:
-		return t.removeMessage(&m)
-	case ledger.Failed, ledger.Stuck:
+	if c.State.Terminal() {
 		if !m.DeadAt.IsZero() {
 			return nil
 		}
@@ -168,6 +168,18 @@ func (t *tx) settledMessage(c *ledger.Claim, lease int) error {
 		return err
 	}
 	return t.applyChange(&was, &m, change)
+}
+
+// ackDelivery deletes a delivery's message wherever it is, and gives back the slot it holds.
+func (t *tx) ackDelivery(message int64) error {
+	var group int64
+	var leased bool
+	ok, err := found(t.row("delivery_ack", message).Scan(toInt(&group), &leased))
+	if err != nil || !ok || !leased {
+		return err
+	}
+	t.wake(deliveriesQueue, t.now)
+	return t.addSlots(group, -1)
 }
 
 // removeMessage deletes a message wherever it is, and gives back the slot it holds.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 	"uuid"
 
@@ -18,6 +17,7 @@ const (
 	takeBytes  = 16 << 20         // of one take's payloads; one always goes
 	failedWait = 30 * time.Second // of an endpoint whose rows cannot be read
 	takeGroups = 100              // visited at a time
+	takeShare  = 4                // of a visit at least, if there are so many: a visit costs about as much as two deliveries
 	takeLapses = 1000             // leases over that are ended before a take
 )
 
@@ -79,7 +79,7 @@ func (k *taking) round() (int, error) {
 	if err != nil || len(groups) == 0 {
 		return 0, err
 	}
-	share := max(1, (k.left+len(groups)-1)/len(groups))
+	share := max(takeShare, (k.left+len(groups)-1)/len(groups))
 	took := 0
 	for i := range groups {
 		if k.left == 0 || k.bytes >= takeBytes {
@@ -151,15 +151,12 @@ func (k *taking) visit(g *group, share int, turn time.Time) (int, error) {
 		}
 	}
 	k.left -= looked
-	if err := k.addSlots(g.ID, granted); err != nil {
-		return 0, err
-	}
 	next, err := k.head(g.ID)
 	if err == nil && !next.IsZero() && next.Before(turn) {
 		next = turn
 	}
 	if err == nil {
-		err = k.parkGroup(g.ID, next)
+		_, err = k.exec("group_visited", granted, at(next), g.ID)
 	}
 	return looked, err
 }
@@ -168,14 +165,10 @@ func (k *taking) visit(g *group, share int, turn time.Time) (int, error) {
 // settled: it cannot be in anybody's hands.
 func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 	was := *m
-	c, ok, err := k.claimByID(m.ClaimID)
-	if err != nil {
-		return nil, err
-	}
+	var c ledger.Claim
 	var d delivery
-	if ok {
-		d, ok, err = k.deliveryByClaim(c.ID)
-	}
+	j := &webhook.Job{}
+	ok, err := found(loadClaim(tail{k.row("take_claim", m.ClaimID), []any{&d.ID, &d.KeySend, &d.Cause, &d.Ladder, &j.EventID, &j.EventType, &j.Payload}}, &c))
 	if err != nil {
 		return nil, err
 	}
@@ -205,10 +198,14 @@ func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 	}
 	switch r.Verdict {
 	case ledger.Granted:
-		if err := k.saveMessage(&was, m); err != nil {
+		j.ClaimID, j.Fence, j.Attempt, j.Tries, j.Policy, j.Project = c.ID, c.Fence, c.Attempt, c.Tries, c.Policy, c.Project
+		j.MessageID, j.Lease, j.LeaseFor = m.ID, m.Lease, lease
+		j.DeliveryID, j.Cause, j.KeySend = d.ID, causeOf(&d, &c), d.KeySend
+		if j.Ladder, err = ladder(d.Ladder); err != nil {
 			return nil, err
 		}
-		return k.job(&c, &d, m, lease)
+		k.bytes += len(j.Payload)
+		return j, k.saveMessage(&was, m)
 	case ledger.WasDone:
 		return nil, k.deleteMessage(m.ID)
 	case ledger.Busy:
@@ -218,21 +215,13 @@ func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 	return nil, k.applyChange(&was, m, m.DeadLetter(k.now, deliveryDLQ, c.LastError))
 }
 
-// job gathers what an attempt needs, save the endpoint.
-func (k *taking) job(c *ledger.Claim, d *delivery, m *queue.Row, lease time.Duration) (*webhook.Job, error) {
-	j := &webhook.Job{ClaimID: c.ID, Fence: c.Fence, MessageID: m.ID, Lease: m.Lease, LeaseFor: lease, DeliveryID: d.ID, Project: c.Project,
-		Attempt: c.Attempt, Tries: c.Tries, Cause: causeOf(d, c), Policy: c.Policy, KeySend: d.KeySend}
-	var rungs []float64
-	if err := json.Unmarshal([]byte(d.Ladder), &rungs); err != nil {
-		return nil, err
-	}
-	j.Ladder = fromRungs(rungs)
-	if err := k.row("event_content", d.Event).Scan(&j.EventID, &j.EventType, &j.Payload); err != nil {
-		return nil, err
-	}
-	k.bytes += len(j.Payload)
-	return j, nil
+// tail scans a row whose last columns go into more.
+type tail struct {
+	scanner
+	more []any
 }
+
+func (r tail) Scan(to ...any) error { return r.scanner.Scan(append(to, r.more...)...) }
 
 // waitAtMost is how long a wait lasts if nothing happens.
 const waitAtMost = 30 * time.Second

@@ -1,1 +1,0 @@
-SELECT event_id, type, payload FROM events WHERE id = ?
