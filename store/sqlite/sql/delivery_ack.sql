@@ -1,0 +1,2 @@
+-- it has no body
+DELETE FROM messages WHERE id = ? RETURNING gid, leased
