@@ -3,6 +3,8 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -18,9 +20,10 @@ const retryAfter = time.Second
 
 // job is one closure for the lane of writes.
 type job struct {
-	op   string // a verb, then perhaps its object: receive "jobs"
-	size int    // of what it will store, in bytes
-	run  func(*tx) error
+	op    string // a verb, then perhaps its object: receive "jobs"
+	items int    // that it is about, for who observes
+	size  int    // of what it will store, in bytes
+	run   func(*tx) error
 }
 
 // write runs f in a transaction and answers once that is committed. The closures of concurrent calls share a commit;
@@ -28,17 +31,22 @@ type job struct {
 // goroutine that writes, so it must not wait for anything. What f gives out is true only if write answers nil.
 // Within a transaction that ctx carries f is part of that.
 func (db *DB) write(ctx context.Context, op string, size int, f func(*tx) error) error {
+	return db.writeItems(ctx, &job{op, 1, size, f})
+}
+
+// writeItems is write of a job.
+func (db *DB) writeItems(ctx context.Context, j *job) error {
 	if t, err := db.joined(ctx); err != nil || t != nil {
 		if err != nil {
 			return err
 		}
-		return db.explain(op, t.nest(f))
+		return db.explain(j.op, t.nest(j.run))
 	}
-	out, err := db.lane.Do(ctx, &job{op, size + 256, f})
+	out, err := db.lane.Do(ctx, j)
 	if err == nil {
 		err = out[0].Err
 	}
-	return db.explain(op, err)
+	return db.explain(j.op, err)
 }
 
 // explain gives an error its code: what is SQLite's and may pass is fault.Unavailable.
@@ -61,6 +69,8 @@ func (db *DB) explain(op string, err error) error {
 	switch {
 	case errors.Is(err, batch.ErrClosed):
 		why = "it is closing"
+	case errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
+		why = "its connection was lost"
 	case errors.Is(err, batch.ErrFull):
 		why = "too much waits to be written"
 	}
@@ -120,13 +130,20 @@ func (db *DB) commit(_ context.Context, jobs []*job) (out []batch.Result[struct{
 	return out, nil
 }
 
-// begin begins a transaction, on a new connection if the old one is gone.
+// begin begins a transaction, on a new connection if the old one is lost.
 func (db *DB) begin() error {
-	if _, err := db.writer.exec("BEGIN IMMEDIATE"); err == nil {
-		return nil
+	if db.writer.lost() {
+		s, err := db.session(context.Background(), writerPragmas)
+		if err != nil {
+			return err
+		}
+		db.writer = s
 	}
-	db.writer.run("ROLLBACK") // of one that a failed rollback left behind
 	_, err := db.writer.exec("BEGIN IMMEDIATE")
+	if err != nil {
+		db.writer.run("ROLLBACK") // of one that a failed rollback left behind
+		_, err = db.writer.exec("BEGIN IMMEDIATE")
+	}
 	return err
 }
 
@@ -134,7 +151,7 @@ func (db *DB) observe(jobs []*job, took time.Duration) {
 	n := map[string]int{}
 	for _, j := range jobs {
 		verb, _, _ := strings.Cut(j.op, " ")
-		n[verb]++
+		n[verb] += j.items
 	}
 	for op, items := range n {
 		db.options.Observe(op, items, took)

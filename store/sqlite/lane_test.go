@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -238,4 +239,63 @@ func TestIDsAreNeverReused(t *testing.T) {
 	db.Close()
 	db = open(t, file)
 	publish()
+}
+
+// A lost connection is opened again.
+func TestLostConnection(t *testing.T) {
+	t.Parallel()
+	db := open(t, tempFile(t))
+	for range 2 {
+		db.writer.conn.Raw(func(any) error { return driver.ErrBadConn })
+		if err := db.put(t.Context(), "k", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if !db.has(t, "k") {
+		t.Error("nothing was stored")
+	}
+	for range readers {
+		s := <-db.reading
+		if s != nil {
+			s.conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
+		db.reading <- s
+	}
+	if !db.has(t, "k") {
+		t.Error("not to be read")
+	}
+}
+
+// A file that was drained gives its pages back, a few with each sweep.
+func TestVacuum(t *testing.T) {
+	t.Parallel()
+	db := open(t, tempFile(t))
+	if _, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	items := make([]queue.Publish, 50)
+	for i := range items {
+		items[i] = queue.Publish{Project: 1, Queue: "q", Body: make([]byte, 200<<10)}
+	}
+	if _, err := db.Publish(t.Context(), items...); err != nil {
+		t.Fatal(err)
+	}
+	pages := func() (n int) {
+		if err := db.writer.row("PRAGMA page_count").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	full := pages()
+	if _, err := db.PurgeQueue(t.Context(), 1, "q"); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if _, err := db.Sweep(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := pages(); now > full-1000 { // and the pages that point to those
+		t.Errorf("%d pages of %d are left, want at least 1000 fewer", now, full)
+	}
 }

@@ -116,7 +116,7 @@ func (db *DB) open(ctx context.Context) error {
 	for range readers {
 		db.reading <- nil // opened at its first use
 	}
-	db.lane = batch.New(batch.Config[*job, struct{}]{Commit: db.commit, Size: func(j *job) int { return j.size }})
+	db.lane = batch.New(batch.Config[*job, struct{}]{Commit: db.commit, Size: func(j *job) int { return j.size + 256 }})
 	if err := db.loadSequences(); err != nil {
 		return err
 	}

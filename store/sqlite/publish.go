@@ -20,7 +20,7 @@ func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Publ
 	if len(items) > 0 {
 		op += " " + strconv.Quote(items[0].Queue)
 	}
-	err := db.write(ctx, op, size, func(t *tx) error {
+	err := db.writeItems(ctx, &job{op, len(items), size, func(t *tx) error {
 		for i := range items {
 			r, err := t.publish(&items[i])
 			if _, ok := err.(*fault.Error); err != nil && !ok {
@@ -30,7 +30,7 @@ func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Publ
 			out[i].Err = err
 		}
 		return nil
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}

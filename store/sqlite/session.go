@@ -78,6 +78,9 @@ func (db *DB) session(ctx context.Context, pragmas []string) (*session, error) {
 
 // close ends the connection itself, so that none with other pragmas stays in the pool.
 func (s *session) close() error {
+	if s.lost() { // its statements went with it; the driver does not bear that they are closed again
+		return nil
+	}
 	for _, st := range s.stmts {
 		st.Close()
 	}
@@ -87,6 +90,9 @@ func (s *session) close() error {
 	}
 	return nil
 }
+
+// lost reports whether the connection is gone.
+func (s *session) lost() bool { return s.conn.Raw(func(any) error { return nil }) != nil }
 
 // run executes text that is not kept prepared. Rows it answers are read to their end: some pragmas work by that.
 func (s *session) run(text string) error {

@@ -13,9 +13,9 @@ func (db *DB) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settle
 	out := make([]queue.Settled, len(items))
 	op := "settle"
 	if len(items) > 0 {
-		op = string(items[0].Verb) + " " + strconv.Quote(items[0].Queue)
+		op += " " + strconv.Quote(items[0].Queue)
 	}
-	err := db.write(ctx, op, 64*len(items), func(t *tx) error {
+	err := db.writeItems(ctx, &job{op, len(items), 64 * len(items), func(t *tx) error {
 		for i := range items {
 			r, err := t.settle(&items[i])
 			if _, ok := err.(*fault.Error); err != nil && !ok {
@@ -25,7 +25,7 @@ func (db *DB) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settle
 			out[i].Err = err
 		}
 		return nil
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}

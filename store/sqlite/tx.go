@@ -117,7 +117,7 @@ func (db *DB) read(ctx context.Context, op string, f func(*tx) error) error {
 
 // snapshot runs f on s, opened if it is nil, and gives back the session to keep.
 func (db *DB) snapshot(s *session, f func(*tx) error) (*session, error) {
-	if s == nil {
+	if s == nil || s.lost() {
 		var err error
 		if s, err = db.session(context.Background(), readerPragmas); err != nil {
 			return nil, err
