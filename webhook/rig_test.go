@@ -52,17 +52,19 @@ func inBubble(t *testing.T, test func(r *rig)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &rig{T: t, db: db, codec: ids.New(db.Secret()), rules: webhook.Rules{Sealer: s}, got: map[string][]post{}}
+		r := &rig{T: t, db: db, codec: ids.New(db.Secret()), rules: webhook.Rules{AllowPrivate: true, Sealer: s}, got: map[string][]post{}}
 		r.answer = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(200) }
 		r.receiver = httptest.NewTestServer(t, http.HandlerFunc(r.receive))
 		r.receiver.Client()
+		defer func() {
+			for _, stop := range r.stops {
+				stop()
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
 		test(r)
-		for _, stop := range r.stops {
-			stop()
-		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -89,7 +91,7 @@ func (r *rig) posts(event string) []post {
 func (r *rig) endpoint(s webhook.EndpointSpec) (webhook.Endpoint, string) {
 	r.Helper()
 	if s.URL == nil {
-		s.URL = new("https://example.com/hooks")
+		s.URL = new("http://example.com/hooks")
 	}
 	e, secret, err := s.New(1, r.rules)
 	if err == nil {
@@ -147,7 +149,7 @@ func (r *rig) delivery(id int64) webhook.Delivery {
 // ended waits for a delivery's end, at most for the time given.
 func (r *rig) ended(id int64, within time.Duration) webhook.Delivery {
 	r.Helper()
-	for start := time.Now(); ; time.Sleep(time.Second) {
+	for start := time.Now(); ; time.Sleep(max(time.Second, within/400)) {
 		d := r.delivery(id)
 		switch d.State {
 		case webhook.Pending, webhook.Sending, webhook.Retrying:
@@ -158,4 +160,23 @@ func (r *rig) ended(id int64, within time.Duration) webhook.Delivery {
 			return d
 		}
 	}
+}
+
+// sweep does the store's own duties, as the server does beside the workers, until the end.
+func (r *rig) sweep() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if _, err := r.db.Sweep(ctx, 1000); err != nil && ctx.Err() == nil {
+				r.Error(err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Second):
+			}
+		}
+	}()
+	r.stops = append(r.stops, func() { cancel(); <-done })
 }
