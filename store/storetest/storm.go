@@ -69,9 +69,10 @@ func storm(r *rig) {
 				}
 			}
 		})
+		habits := rand.New(rand.NewPCG(8, uint64(w)))
 		wg.Go(func() {
 			for range 40 {
-				consume(rng, 20*time.Millisecond, true)
+				consume(habits, 20*time.Millisecond, true)
 				if _, err := r.Sweep(r.ctx, 20); err != nil {
 					r.Errorf("sweep: %v", err)
 				}
