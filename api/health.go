@@ -14,8 +14,11 @@ type health struct {
 // healthz answers that the program runs.
 func (c *call) healthz() (any, error) { return health{"ok"}, nil }
 
-// readyz answers whether requests can be served.
+// readyz answers whether requests can be served: not while the server is stopping, so that nobody sends it new ones.
 func (c *call) readyz() (any, error) {
+	if c.stopped.Err() != nil {
+		return nil, &fault.Error{Code: fault.Unavailable, Message: "the server is stopping", RetryAfter: time.Second}
+	}
 	if err := c.Ready(c.ctx); err != nil {
 		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == fault.Unavailable {
 			return nil, err

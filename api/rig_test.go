@@ -24,6 +24,7 @@ const otherKey = "another-projects-key-0123456789"
 type rig struct {
 	*edge
 	store *sqlite.DB
+	rules webhook.Rules
 	ids   *ids.Codec
 	db    *sql.DB // the same file, beside the store
 }
@@ -63,7 +64,8 @@ func open(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.edge = serve(t, api.Config{Store: s, IDs: r.ids, Rules: webhook.Rules{AllowPrivate: true, Sealer: sealer}})
+	r.rules = webhook.Rules{AllowPrivate: true, Sealer: sealer}
+	r.edge = serve(t, api.Config{Store: s, IDs: r.ids, Rules: r.rules})
 	return r
 }
 

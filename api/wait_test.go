@@ -86,6 +86,7 @@ func TestLongPoll(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Fatal("the poll goes on")
 		}
+		e.do("GET", "/readyz", "").fails(503, "UNAVAILABLE", "")
 		var p page // and one that comes after it does not wait
 		e.do("POST", "/v1/queue/consume", `{"queue":"jobs","wait_seconds":20}`).ok(&p)
 	})
