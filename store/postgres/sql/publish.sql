@@ -11,8 +11,8 @@ WITH i AS MATERIALIZED (
   WHERE (project, name) IN (SELECT project, queue FROM i) ORDER BY id FOR KEY SHARE
 ), j AS MATERIALIZED (
   SELECT i.*, q.id AS qid, q.max_receives, q.retention_s, q.dedup_window_s, now() + i.delay * interval '1 s' AS vis,
-         i.again OR i.key <> '' AND EXISTS (SELECT 1 FROM publish_keys o
-           WHERE o.project = i.project AND o.queue = i.queue COLLATE "C" AND o.key = i.key COLLATE "C" AND o.expires_at > now()) AS known
+         i.again OR i.key <> '' AND coalesce((SELECT o.expires_at > now() FROM publish_keys o -- not EXISTS, which may be planned as a scan of all keys
+           WHERE o.project = i.project AND o.queue = i.queue COLLATE "C" AND o.key = i.key COLLATE "C"), false) AS known
   FROM i LEFT JOIN q ON q.project = i.project AND q.name = i.queue COLLATE "C"
 ), k AS (
   INSERT INTO publish_keys AS t (project, queue, key, hash, message_id, published_at, visible_at, expires_at)

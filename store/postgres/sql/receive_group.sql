@@ -44,9 +44,9 @@ WITH r AS MATERIALIZED (
                 AND (v.got = 0 OR id <> ALL (v.ids)) ORDER BY vis, id LIMIT 1) y) END
   FROM v WHERE x.id = v.id
 )
-SELECT id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
+SELECT u.id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
        coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
        coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
-       (SELECT b.body FROM bodies b WHERE b.id = u.id), coalesce((SELECT b.headers::text FROM bodies b WHERE b.id = u.id), ''),
+       b.body, coalesce(b.headers::text, ''),
        coalesce((SELECT z.name FROM groups z WHERE z.id = u.gid), ''), coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due
-FROM u ORDER BY n
+FROM u LEFT JOIN bodies b ON b.id = u.id ORDER BY n

@@ -1,7 +1,7 @@
 -- $1 after this id, $2 rows to look at: how far it was looked, how many, the fair groups that seem empty, and the groups that have work
 -- and do not know it. The group '' of a queue seems empty when it is alone.
 SELECT coalesce(max(id), 0), count(*),
-  coalesce(array_agg(id ORDER BY id) FILTER (WHERE queue <> 1 AND in_flight = 0 AND NOT has AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.source_gid = p.id AND m.dead_at IS NOT NULL)
-    AND (name <> '' OR NOT EXISTS (SELECT 1 FROM groups o WHERE o.queue = p.queue AND o.name <> ''))), '{}'),
+  coalesce(array_agg(id ORDER BY id) FILTER (WHERE queue <> 1 AND in_flight = 0 AND NOT has AND (SELECT m.id FROM messages m WHERE m.source_gid = p.id AND m.dead_at IS NOT NULL LIMIT 1) IS NULL
+    AND (name <> '' OR (SELECT o.id FROM groups o WHERE o.queue = p.queue AND o.name <> '' LIMIT 1) IS NULL)), '{}'),
   coalesce(array_agg(id ORDER BY id) FILTER (WHERE has AND next_at IS NULL), '{}')
-FROM (SELECT g.*, EXISTS (SELECT 1 FROM messages m WHERE m.gid = g.id) AS has FROM groups g WHERE g.id > $1 ORDER BY g.id LIMIT $2) p
+FROM (SELECT g.*, (SELECT m.id FROM messages m WHERE m.gid = g.id LIMIT 1) IS NOT NULL AS has FROM groups g WHERE g.id > $1 ORDER BY g.id LIMIT $2) p
