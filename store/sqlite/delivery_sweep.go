@@ -15,22 +15,8 @@ type deliverySweep struct {
 // mark is a place in an index of times.
 type mark struct{ at, id int64 }
 
-// sweepDeliveries does at most limit items of each of the deliveries' own duties, and answers how much it did: cancels
-// what waits for deleted endpoints, and forgets what ended long ago.
-func (db *DB) sweepDeliveries(t *tx, now time.Time, limit int) (int, error) {
-	done := 0
-	for _, duty := range []func(limit int) (int, error){t.sweepDeleted, t.sweepEnded, t.sweepEvents, t.sweepParts} {
-		n, err := duty(limit)
-		if err != nil {
-			return done, err
-		}
-		done += n
-	}
-	return done, nil
-}
-
-// sweepDeleted cancels what waits for deleted endpoints, and forgets those for which nothing is left.
-func (t *tx) sweepDeleted(limit int) (done int, err error) {
+// sweepDeletedEndpoints cancels what waits for deleted endpoints, and forgets those for which nothing is left.
+func (t *tx) sweepDeletedEndpoints(limit int) (done int, err error) {
 	deleted, err := t.ids("endpoint_deleted")
 	for _, id := range deleted {
 		if err != nil || done >= limit {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -18,7 +19,15 @@ type rig struct {
 	*DB
 }
 
-func newRig(t testing.TB) rig { return rig{t, open(t, tempFile(t))} }
+func newRig(t testing.TB) rig {
+	t.Helper()
+	db, err := Open(t.Context(), tempFile(t), Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return rig{t, db}
+}
 
 func (r rig) ok(err error) {
 	r.Helper()
@@ -277,4 +286,18 @@ func TestAttemptsThatCannotBeWritten(t *testing.T) {
 	r.settle(ledger.Succeeded, again...)
 	r.want("messages", r.count("SELECT count(*) FROM messages"), 0)
 	r.want("attempts", r.count("SELECT count(*) FROM attempts"), 0)
+}
+
+// Endpoints that have their turn with nothing due keep no other from its own.
+func TestTakePastStaleTurns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 60 {
+		r.endpoint(func(e *webhook.Endpoint) { e.EventTypes = []string{"none"} })
+	}
+	r.endpoint()
+	r.send("evt1")
+	r.change("UPDATE groups SET next_at = 1 WHERE id < (SELECT max(id) FROM groups)")
+	r.want("taken", int64(len(r.take(1))), 1)
+	r.want("stale turns left", r.count("SELECT count(*) FROM groups WHERE next_at = 1"), 0)
 }

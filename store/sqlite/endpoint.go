@@ -76,7 +76,7 @@ func (db *DB) Endpoints(ctx context.Context, f webhook.Filter) (out []webhook.En
 			e, err := readEndpoint(r)
 			out = append(out, e)
 			return err
-		}, f.Project, textOrNull(f.Tenant), before(f.After), f.Limit)
+		}, f.Project, textOrNull(f.Tenant), before(f.After), pageSize(f.Page))
 	})
 	return out, err
 }

@@ -59,13 +59,11 @@ func (db *DB) Events(ctx context.Context, f webhook.Filter) (out []webhook.Event
 	return out, next, err
 }
 
-// scan reads a list backwards by pages of read until f.Limit items match, the list ends, or enough rows were looked at.
+// scan reads a list backwards by pages of read until a page of items matches, the list ends, or enough rows were looked at.
 // next is 0 at the list's end.
 func scan[T any](f webhook.Filter, id func(T) (int64, time.Time), match func(T) bool, read func(before int64, limit int) ([]T, error)) (out []T, next int64, err error) {
-	if f.Limit <= 0 {
-		f.Limit = 50
-	}
-	last, step := before(f.After), f.Limit+1
+	limit := pageSize(f.Page)
+	last, step := before(f.After), limit+1
 	for seen := 0; seen < scanRows; step = scanStep {
 		page, err := read(last, step)
 		if err != nil {
@@ -77,7 +75,7 @@ func scan[T any](f webhook.Filter, id func(T) (int64, time.Time), match func(T) 
 				return out, 0, nil // ids grow with time, give or take what a clock was set back
 			}
 			if (f.From.IsZero() || !made.Before(f.From)) && (f.To.IsZero() || made.Before(f.To)) && match(item) {
-				if len(out) == f.Limit {
+				if len(out) == limit {
 					return out, last, nil
 				}
 				out = append(out, item)

@@ -28,7 +28,10 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 		{"sweep_request_keys", sweepKeys("request_key_sweep")},
 		{"sweep_groups", (*tx).sweepGroups},
 		{"sweep_deleted_queues", (*tx).sweepDeletedQueues},
-		{"sweep_deliveries", func(t *tx, limit int) (int, error) { return db.sweepDeliveries(t, t.now, limit) }},
+		{"sweep_deleted_endpoints", (*tx).sweepDeletedEndpoints},
+		{"sweep_ended_deliveries", (*tx).sweepEnded},
+		{"sweep_old_events", (*tx).sweepEvents},
+		{"sweep_redrive_parts", (*tx).sweepParts},
 	} {
 		n := 0
 		err := db.write(ctx, duty.op, 0, func(t *tx) (err error) {

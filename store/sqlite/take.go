@@ -16,8 +16,9 @@ var _ webhook.Sender = (*DB)(nil)
 const (
 	takeBytes  = 16 << 20         // of one take's payloads; one always goes
 	failedWait = 30 * time.Second // of an endpoint whose rows cannot be read
-	takeGroups = 100              // visited at a time
+	takeGroups = 100              // visited at a time, at most
 	takeShare  = 4                // of a visit at least, if there are so many: a visit costs about as much as two deliveries
+	takeIdle   = 10               // rounds in which nothing was due: of endpoints whose deliveries went another way
 	takeLapses = 1000             // leases over that are ended before a take
 )
 
@@ -38,12 +39,14 @@ func (db *DB) takeDeliveries(ctx context.Context, a webhook.Take, careful bool) 
 			return err
 		}
 		k := &taking{tx: t, Take: a, grant: uuid.New().String(), out: &out, left: a.Max, careful: careful}
-		for k.left > 0 && k.bytes < takeBytes {
-			took, err := k.round()
+		for idle := 0; k.left > 0 && k.bytes < takeBytes && idle < takeIdle; {
+			took, more, err := k.round()
 			if err != nil {
 				return err
 			}
-			if took == 0 {
+			if idle++; took > 0 {
+				idle = 0
+			} else if !more {
 				break
 			}
 		}
@@ -66,32 +69,32 @@ type taking struct {
 	careful bool // each visit stands alone: one that fails is undone
 }
 
-// round visits each group that has its turn once, and answers how many messages it looked at.
-func (k *taking) round() (int, error) {
-	turn := k.turn()
+// round visits groups that have their turn, each once. It answers how many messages it looked at, and whether more groups
+// may have their turn.
+func (k *taking) round() (took int, more bool, err error) {
+	turn, limit := k.turn(), min(k.left+8, takeGroups)
 	var groups []group
-	err := k.each("take_groups", func(r scanner) error {
+	err = k.each("take_groups", func(r scanner) error {
 		var g group
 		err := loadGroup(r, &g)
 		groups = append(groups, g)
 		return err
-	}, at(turn), min(k.left, takeGroups))
+	}, at(turn), limit)
 	if err != nil || len(groups) == 0 {
-		return 0, err
+		return 0, false, err
 	}
 	share := max(takeShare, (k.left+len(groups)-1)/len(groups))
-	took := 0
 	for i := range groups {
 		if k.left == 0 || k.bytes >= takeBytes {
 			break
 		}
 		n, err := k.attend(&groups[i], min(share, k.left), turn)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		took += n
 	}
-	return took, nil
+	return took, len(groups) == limit, nil
 }
 
 // attend visits a group. If that fails in a careful take the group waits a while, and the others go on.
