@@ -110,7 +110,6 @@ func (db *DB) Resend(ctx context.Context, a webhook.Act, newKey bool) (webhook.D
 		t.write(resendSQL, t.d.ID, id, keySend, t.c.Attempt)
 		t.write(deliveryMessageSQL, message, t.d.Project, t.d.EndpointID, id, t.d.event)
 		t.note(note{claim: id, what: "resent", who: t.Who, detail: t.Note})
-		t.note(note{claim: t.c.ID, what: "resent", fence: t.c.Fence, who: t.Who, detail: t.Note})
 		t.group(t.d.EndpointID, 0, t.tx.now)
 		t.changes.wake(deliveriesQueue, t.tx.now)
 		return nil

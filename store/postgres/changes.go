@@ -64,6 +64,9 @@ func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
 		}
 		ch.wake(r.QueueID, c.Wake)
 	}
+	if c.Dead {
+		ch.wake(r.QueueID, r.VisibleAt)
+	}
 	if c.CloseKey {
 		ch.closeKey(r.ClaimID, r.LastError)
 	}

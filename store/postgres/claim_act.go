@@ -36,7 +36,7 @@ func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (ledger.Cla
 			return fault.New(fault.Conflict, "a key in state %s cannot be resolved as %s", was, r.As)
 		}
 		ch.note(note{claim: c.ID, what: "resolved", fence: c.Fence, who: r.Who, detail: joinWord(string(r.As), r.Note)})
-		return ch.resolved(ctx, c, source)
+		return ch.follow(ctx, c, source)
 	})
 	if err != nil {
 		return out, fmt.Errorf("resolve key: %w", err)
@@ -44,8 +44,9 @@ func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (ledger.Cla
 	return out, nil
 }
 
-// resolved sends the dead letter that carries the key back to its queue, or removes it where the key is done.
-func (ch *changes) resolved(ctx context.Context, c *claim, source int64) error {
+// follow lets the dead letter of a key follow what a person made of that: it goes back to its queue to be tried again, or
+// goes away because it is done.
+func (ch *changes) follow(ctx context.Context, c *claim, source int64) error {
 	if c.MessageID == 0 || c.State != ledger.Retry && c.State != ledger.Done {
 		return nil
 	}
@@ -60,18 +61,26 @@ func (ch *changes) resolved(ctx context.Context, c *claim, source int64) error {
 	if m.SourceQueue != source {
 		return nil // its queue is gone
 	}
-	return ch.message(m, 0, m.Redrive(ch.tx.now))
+	change := m.Redrive(ch.tx.now)
+	groups, err := ch.tx.lockGroups(ctx, []int64{m.GroupID})
+	if err != nil {
+		return err
+	}
+	if groups[m.GroupID] == nil {
+		m.GroupID = 0 // swept: of the ungrouped now
+	}
+	return ch.message(m, 0, change)
 }
 
 // ReopenClaim is a redrive of one key by itself: see [ledger.Store].
 func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who string) (ledger.Claim, error) {
-	out, err := db.actOnKey(ctx, project, scope, key, func(_ context.Context, ch *changes, c *claim, _ int64) error {
+	out, err := db.actOnKey(ctx, project, scope, key, func(ctx context.Context, ch *changes, c *claim, source int64) error {
 		was := c.State
 		if !c.Reopen(ch.tx.now) {
 			return fault.New(fault.Conflict, "a key of policy %s in state %s cannot be reopened", c.Policy, was)
 		}
 		ch.note(note{claim: c.ID, what: "reopened", fence: c.Fence, who: who})
-		return nil
+		return ch.follow(ctx, c, source)
 	})
 	if err != nil {
 		return out, fmt.Errorf("reopen key: %w", err)

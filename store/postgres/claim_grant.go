@@ -14,6 +14,7 @@ var (
 	insertClaimsSQL = stmt("claim_insert")
 	lockKeysSQL     = stmt("claim_lock")
 	linkMessagesSQL = stmt("claim_link")
+	trimNotesSQL    = stmt("claim_notes_trim")
 )
 
 // Claim asks for workers' keys: see [ledger.Store].
@@ -34,7 +35,7 @@ func (db *DB) grantCalls(ctx context.Context, calls []ledger.Call) ([]ledger.Ans
 	if err != nil {
 		return nil, err
 	}
-	g := &granting{changes: newChanges(tx, keys)}
+	g := &granting{changes: newChanges(tx, keys), granted: map[int64]bool{}}
 	out := make([]ledger.Answer, len(calls))
 	for i := range calls {
 		c := byHash[hashes[i]]
@@ -49,6 +50,9 @@ func (db *DB) grantCalls(ctx context.Context, calls []ledger.Call) ([]ledger.Ans
 			column(g.linked, func(c *claim) int64 { return c.Project }),
 			column(g.linked, func(c *claim) int32 { return int32(c.Lease) }),
 			column(g.linked, func(c *claim) int64 { return c.ID }))
+	}
+	if len(g.trim) > 0 {
+		g.write(trimNotesSQL, g.trim, maxNotes)
 	}
 	return out, g.flush(ctx, db.hub)
 }
@@ -71,7 +75,7 @@ func (tx *txn) makeKeys(ctx context.Context, calls []ledger.Call, hashes []keyHa
 		column(first, func(i int) []byte { return hashes[i][:] }),
 		column(first, func(i int) []byte { return calls[i].WorkHash }),
 		column(first, func(i int) string { return string(calls[i].Policy) }),
-		column(first, func(i int) int32 { return int32(calls[i].MaxTries) }),
+		column(first, func(i int) int32 { return int32(max(1, calls[i].MaxTries)) }),
 		column(first, func(i int) float64 { return seconds(calls[i].Window) }),
 		column(first, func(i int) time.Time { return calls[i].OriginAt }))
 	return tx.lockKeys(ctx, b, column(first, func(i int) keyHash { return hashes[i] }))
@@ -96,7 +100,9 @@ func (tx *txn) lockKeys(ctx context.Context, b *pgx.Batch, hashes []keyHash) (ma
 // granting is one transaction's calls for keys. One key may stand in it more than once: each call finds what the former left.
 type granting struct {
 	*changes
-	linked []*claim
+	granted map[int64]bool
+	linked  []*claim
+	trim    []int64 // claims whose history is long
 }
 
 func (g *granting) rule(c *claim, call *ledger.Call) ledger.Answer {
@@ -104,6 +110,9 @@ func (g *granting) rule(c *claim, call *ledger.Call) ledger.Answer {
 	grant := call.Grant
 	grant.GrantID, grant.Owner = clean(grant.GrantID), clean(grant.Owner)
 	r := c.Grant(g.tx.now, grant)
+	if r.Repeated && g.granted[c.ID] {
+		r = ledger.Ruling{Verdict: ledger.Busy, Wait: c.LeaseUntil.Sub(g.tx.now)} // one of this batch has it
+	}
 	if r.Lapsed {
 		g.note(note{claim: c.ID, what: "lapsed", fence: was.Fence, who: was.Owner, detail: "in state " + string(was.State)})
 	}
@@ -113,7 +122,11 @@ func (g *granting) rule(c *claim, call *ledger.Call) ledger.Answer {
 			c.MessageID, c.Lease = call.MessageID, call.Lease
 			g.linked = append(g.linked, c)
 		}
+		g.granted[c.ID] = true
 		g.note(note{claim: c.ID, what: "granted", fence: c.Fence, who: c.Owner})
+		if c.Fence%maxNotes == 0 {
+			g.trim = append(g.trim, c.ID)
+		}
 	case r.Changed && c.State.Terminal():
 		g.note(note{claim: c.ID, what: "closed", fence: c.Fence, detail: c.LastError})
 	}

@@ -17,30 +17,28 @@ func (db *DB) ReapClaims(ctx context.Context, limit int) (int, error) {
 	n := 0
 	err := db.in(ctx, func(ctx context.Context, tx *txn) error {
 		n = 0
-		rows, err := tx.Query(ctx, reapKeysSQL, limit, seconds(ledger.Memory))
+		keys, err := tx.lapsedKeys(ctx, limit)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		ch := newChanges(tx, nil)
-		for rows.Next() {
-			c, err := scanClaim(rows)
-			if err != nil {
-				return err
-			}
+		ch := newChanges(tx, keys)
+		var ended []*claim
+		for _, c := range byID(keys) {
 			was := c.Claim
 			if !c.Reap(tx.now) {
 				continue // it moved between look and lock
 			}
 			n++
-			what := "closed"
-			if was.State.Held() {
-				what = "lapsed"
-			}
 			ch.saveClaim(c)
-			ch.note(note{claim: c.ID, what: what, fence: c.Fence, who: was.Owner, detail: c.LastError})
+			if was.State.Held() {
+				ch.note(note{claim: c.ID, what: "lapsed", fence: was.Fence, who: was.Owner, detail: "in state " + string(was.State)})
+			}
+			if c.State.Terminal() {
+				ch.note(note{claim: c.ID, what: string(c.State), fence: c.Fence, detail: c.LastError})
+				ended = append(ended, c)
+			}
 		}
-		if err := rows.Err(); err != nil {
+		if err := ch.bury(ctx, ended); err != nil {
 			return err
 		}
 		return ch.flush(ctx, db.hub)
@@ -49,6 +47,55 @@ func (db *DB) ReapClaims(ctx context.Context, limit int) (int, error) {
 		return 0, fmt.Errorf("reap keys: %w", err)
 	}
 	return n, nil
+}
+
+// lapsedKeys locks at most limit keys that the reaper may move.
+func (tx *txn) lapsedKeys(ctx context.Context, limit int) (map[int64]*claim, error) {
+	rows, err := tx.Query(ctx, reapKeysSQL, limit, seconds(ledger.Memory))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	keys := map[int64]*claim{}
+	for rows.Next() {
+		c, err := scanClaim(rows)
+		if err != nil {
+			return nil, err
+		}
+		keys[c.ID] = c
+	}
+	return keys, rows.Err()
+}
+
+// bury dead-letters the messages of keys that can be tried no more, unless somebody holds one: who does will find the
+// key as it is, and do it.
+func (ch *changes) bury(ctx context.Context, keys []*claim) error {
+	of := map[int64]*claim{}
+	var ids []int64
+	for _, c := range keys {
+		if c.MessageID != 0 {
+			of[c.MessageID], ids = c, append(ids, c.MessageID)
+		}
+	}
+	messages, err := ch.tx.lockMessages(ctx, ids)
+	if err != nil {
+		return err
+	}
+	dlqs, err := ch.tx.dlqsIfAny(ctx, messages)
+	if err != nil {
+		return err
+	}
+	for _, m := range byID(messages) {
+		c, dlq := of[m.ID], dlqs[m.QueueID]
+		if m.ClaimID != c.ID || !m.DeadAt.IsZero() || dlq.ID == 0 || m.Leased && m.VisibleAt.After(ch.tx.now) {
+			continue
+		}
+		group := m.GroupID
+		if err := ch.message(m, group, m.DeadLetter(ch.tx.now, dlq, c.LastError)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ForgetClaims deletes keys that ended long ago, with their history.

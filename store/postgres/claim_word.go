@@ -40,6 +40,9 @@ func (db *DB) beatKeys(ctx context.Context, beats []ledger.Beat) ([]ledger.Appli
 		}
 		begun := c.Begun
 		if out[i] = c.Begin(tx.now, b.Fence, b.Lease); !out[i].Applied {
+			if out[i].Reason == ledger.Fenced {
+				ch.note(note{claim: c.ID, what: ledger.Fenced, fence: b.Fence, detail: "begin"})
+			}
 			continue
 		}
 		if c.Begun != begun {
@@ -70,28 +73,18 @@ func (ch *changes) extend(ctx context.Context, beats map[int64]ledger.Beat, byHa
 	if err != nil {
 		return err
 	}
-	var grouped []int64
-	for _, m := range messages {
-		if m.GroupID != 0 && !m.VisibleAt.After(ch.tx.now) {
-			grouped = append(grouped, m.GroupID)
-		}
-	}
-	groups, err := ch.tx.lockGroups(ctx, grouped)
+	groups, err := ch.tx.lockGroupsOfLapsed(ctx, messages)
 	if err != nil {
 		return err
 	}
 	for id, m := range messages {
 		b := beats[id]
 		c := byHash[ledger.Hash(b.Project, b.Scope, b.Key)]
-		if m.Project != c.Project || c.Lease == 0 {
+		if m.ClaimID != c.ID || c.Lease == 0 {
 			continue
 		}
 		known := groups[m.GroupID]
-		var g queue.Group
-		if known != nil {
-			g = queue.Group{Free: known.inFlight < known.slots, Disabled: known.disabled}
-		}
-		s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: c.Lease, Visibility: b.Lease}, g, queue.DLQ{})
+		s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: c.Lease, Visibility: b.Lease}, known.seen(), queue.DLQ{})
 		if !s.Applied {
 			continue
 		}
@@ -121,42 +114,110 @@ func (db *DB) settleWords(ctx context.Context, words []ledger.Word) ([]ledger.Ap
 	if err != nil {
 		return nil, err
 	}
-	ch := newChanges(tx, keys)
-	out := make([]ledger.Applied, len(words))
-	var late []int64 // messages that may be dead letters of keys that are done after all
+	s := &saying{changes: newChanges(tx, keys)}
+	var ids []int64 // messages that may follow
 	for i, w := range words {
-		c := byHash[hashes[i]]
-		if c == nil {
-			out[i] = ledger.Applied{Reason: noKey}
-			continue
-		}
-		before := c.State
-		out[i] = c.Settle(tx.now, w.Fence, w.Kind, w.RetryIn, clean(w.Error), w.Result)
-		switch {
-		case !out[i].Applied:
-			ch.note(note{claim: c.ID, what: out[i].Reason, fence: w.Fence, detail: joinWord(string(w.Kind), w.Error)})
-			continue
-		case before == ledger.Done:
-			continue // the same word again
-		}
-		ch.saveClaim(c)
-		ch.note(note{claim: c.ID, what: string(w.Kind), fence: w.Fence, who: c.Owner, detail: w.Error})
-		if c.State == ledger.Done && !before.Held() && c.MessageID != 0 {
-			late = append(late, c.MessageID)
+		if c := byHash[hashes[i]]; c != nil && c.MessageID != 0 && (w.Settle || !c.State.Held()) {
+			ids = append(ids, c.MessageID)
 		}
 	}
-	messages, err := tx.lockMessages(ctx, late)
-	if err != nil {
+	if s.messages, err = tx.lockMessages(ctx, ids); err != nil {
 		return nil, err
 	}
-	for _, m := range messages {
-		if keys[m.ClaimID] != nil && !m.DeadAt.IsZero() {
-			if err := ch.message(m, 0, queue.Change{Delete: true}); err != nil {
+	if s.dlqs, err = tx.dlqsIfAny(ctx, s.messages); err != nil {
+		return nil, err
+	}
+	out := make([]ledger.Applied, len(words))
+	for i := range words {
+		out[i] = ledger.Applied{Reason: noKey}
+		if c := byHash[hashes[i]]; c != nil {
+			if out[i], err = s.rule(c, &words[i]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return out, ch.flush(ctx, db.hub)
+	return out, s.flush(ctx, db.hub)
+}
+
+// saying is one transaction's words. One key may stand in it more than once: each word finds what the former left.
+type saying struct {
+	*changes
+	messages map[int64]*queue.Row
+	dlqs     map[int64]queue.DLQ
+}
+
+func (s *saying) rule(c *claim, w *ledger.Word) (ledger.Applied, error) {
+	before := c.State
+	a := c.Settle(s.tx.now, w.Fence, w.Kind, w.RetryIn, clean(w.Error), w.Result)
+	switch {
+	case !a.Applied:
+		s.note(note{claim: c.ID, what: a.Reason, fence: w.Fence, detail: joinWord(string(w.Kind), w.Error)})
+		return a, nil
+	case before == ledger.Done:
+		return a, nil // the same word again
+	}
+	s.saveClaim(c)
+	s.note(note{claim: c.ID, what: string(w.Kind), fence: w.Fence, who: c.Owner, detail: w.Error})
+	m := s.messages[c.MessageID]
+	if m == nil || m.ClaimID != c.ID {
+		return a, nil
+	}
+	if c.State == ledger.Done && !m.DeadAt.IsZero() {
+		return a, s.message(m, 0, queue.Change{Delete: true}) // it came late: there is nothing left to redrive
+	}
+	if !w.Settle || c.Lease == 0 {
+		return a, nil
+	}
+	do := queue.Settle{Lease: c.Lease}
+	switch c.State {
+	case ledger.Done:
+		do.Verb = queue.Ack
+	case ledger.Retry:
+		do.Verb, do.Delay = queue.Release, c.NextAt.Sub(s.tx.now)
+	default:
+		do.Verb, do.DeadLetter, do.Error = queue.Nack, true, c.LastError
+	}
+	group := m.GroupID
+	done, change := m.Settle(s.tx.now, do, queue.Group{}, s.dlqs[m.QueueID])
+	if !done.Applied {
+		return a, nil // the lease is lost: whoever has the message finds the key as it is
+	}
+	if change.Delete {
+		delete(s.messages, m.ID)
+	}
+	return a, s.message(m, group, change)
+}
+
+// dlqsIfAny is dlqsOf that asks nothing where there are no rows.
+func (tx *txn) dlqsIfAny(ctx context.Context, rows map[int64]*queue.Row) (map[int64]queue.DLQ, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return tx.dlqsOf(ctx, rows)
+}
+
+// lockGroupsOfLapsed locks the groups of messages if a slot of one may have to be taken again: then all of them, in their order.
+func (tx *txn) lockGroupsOfLapsed(ctx context.Context, messages map[int64]*queue.Row) (map[int64]*group, error) {
+	lapsed := false
+	var ids []int64
+	for _, m := range messages {
+		if m.GroupID != 0 {
+			ids = append(ids, m.GroupID)
+			lapsed = lapsed || !m.VisibleAt.After(tx.now)
+		}
+	}
+	if !lapsed {
+		return nil, nil
+	}
+	return tx.lockGroups(ctx, ids)
+}
+
+// seen gives what a rule needs to know of a group; of one that was not looked at nothing is asked.
+func (g *group) seen() queue.Group {
+	if g == nil {
+		return queue.Group{}
+	}
+	return queue.Group{Free: g.inFlight < g.slots, Disabled: g.disabled}
 }
 
 func joinWord(kind, text string) string {

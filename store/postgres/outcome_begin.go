@@ -24,13 +24,7 @@ func (db *DB) beginJobs(ctx context.Context, jobs []*webhook.Job) ([]ledger.Appl
 	if err != nil {
 		return nil, err
 	}
-	var lapsed []int64 // groups whose slot may have to be taken again
-	for _, m := range messages {
-		if m.Open && m.GroupID != 0 && !m.VisibleAt.After(tx.now) {
-			lapsed = append(lapsed, m.GroupID)
-		}
-	}
-	groups, err := tx.lockGroups(ctx, lapsed)
+	groups, err := tx.lockGroupsOfLapsed(ctx, messages)
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +54,8 @@ func (ch *changes) begin(j *webhook.Job, m *queue.Row, groups map[int64]*group) 
 		c.Claim = was
 		return lost, nil
 	}
-	var g queue.Group
 	known := groups[m.GroupID]
-	if known != nil {
-		g = queue.Group{Free: known.inFlight < known.slots, Disabled: known.disabled}
-	}
-	s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: j.Lease, Visibility: j.LeaseFor}, g, deadLetters)
+	s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: j.Lease, Visibility: j.LeaseFor}, known.seen(), deadLetters)
 	if !s.Applied {
 		c.Claim = was
 		return lost, nil

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,7 +27,7 @@ func (db *DB) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, er
 	if r.Max <= 0 {
 		return nil, nil
 	}
-	defer db.observe("receive", r.Max, time.Now())
+	start := time.Now()
 	var out []queue.Message
 	var q receiveQueue
 	err := db.alone(ctx, func(ctx context.Context) (err error) {
@@ -43,8 +42,9 @@ func (db *DB) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, er
 		}
 		return db.receivePlain(ctx, q, r, &out)
 	})
-	if err != nil && len(out) == 0 {
-		return nil, fmt.Errorf("receive %q: %w", r.Queue, err)
+	db.observe("receive", len(out), start)
+	if err != nil {
+		return nil, wrap("receive", r.Queue, err)
 	}
 	if len(out) == r.Max {
 		db.hub.more(q.id)

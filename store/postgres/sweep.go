@@ -35,8 +35,8 @@ type sweepState struct {
 
 // Sweep does at most limit items of each duty, each in transactions of its own: one that fails leaves the others to be done.
 func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
-	defer db.observe("sweep", limit, time.Now())
-	total := 0
+	start, total := time.Now(), 0
+	defer func() { db.observe("sweep", total, start) }()
 	var errs []error
 	for _, duty := range []struct {
 		name string

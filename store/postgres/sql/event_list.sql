@@ -2,5 +2,5 @@
 -- $4 tenant, $5 type, $6 event_id, $7 subject, $8 from, $9 to, each '' or year 1 for all.
 SELECT id, project, event_id, type, coalesce(tenant, ''), coalesce(subject, ''), created_at,
   coalesce(($4 = '' OR tenant = $4) AND ($5 = '' OR type = $5) AND ($6 = '' OR event_id = $6)
-  AND ($7 = '' OR subject = $7) AND ($8 = '0001-01-01Z' OR created_at >= $8) AND ($9 = '0001-01-01Z' OR created_at < $9), false)
+  AND ($7 = '' OR subject = $7) AND ($8::timestamptz = '0001-01-01Z' OR created_at >= $8) AND ($9::timestamptz = '0001-01-01Z' OR created_at < $9), false)
 FROM events WHERE project = $3 AND id < $1 ORDER BY id DESC LIMIT $2

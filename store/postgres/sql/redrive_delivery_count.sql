@@ -3,5 +3,5 @@
 SELECT d.endpoint, count(*)
 FROM messages m JOIN deliveries d ON d.claim_id = m.claim_id JOIN delivery_claims c ON c.id = m.claim_id JOIN events e ON e.id = d.event
 WHERE m.source_queue = 1 AND m.dead_at IS NOT NULL AND m.project = $1 AND ($2 = 0 OR m.source_gid = $2) AND ($3 = '' OR e.tenant = $3)
-  AND (cardinality($4::text[]) = 0 OR c.state = ANY ($4)) AND ($5 = '0001-01-01Z' OR d.created_at >= $5) AND ($6 = '0001-01-01Z' OR d.created_at < $6)
+  AND (cardinality($4::text[]) = 0 OR c.state = ANY ($4)) AND ($5::timestamptz = '0001-01-01Z' OR d.created_at >= $5) AND ($6::timestamptz = '0001-01-01Z' OR d.created_at < $6)
 GROUP BY d.endpoint
