@@ -63,8 +63,10 @@ func (db *DB) Resend(ctx context.Context, a webhook.Act, newKey bool) (webhook.D
 			return err
 		}
 		// A person says so, and the key is new: the ledger's memory begins anew with it.
-		c := ledger.Claim{ID: id, Project: d.Project, Hash: sendHash(d.Project, d.Endpoint, eventID, d.Sends), Policy: former.Policy, State: ledger.New,
-			Attempt: d.AttemptBase, MaxTries: former.MaxTries, Window: former.Window, OriginAt: t.now, CreatedAt: t.now}
+		c := ledger.Claim{
+			ID: id, Project: d.Project, Hash: sendHash(d.Project, d.Endpoint, eventID, d.Sends), Policy: former.Policy, State: ledger.New,
+			Attempt: d.AttemptBase, MaxTries: former.MaxTries, Window: former.Window, OriginAt: t.now, CreatedAt: t.now,
+		}
 		if err := t.addMessage(&c, d.Endpoint, madeAt); err != nil {
 			return err
 		}

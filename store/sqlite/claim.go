@@ -38,8 +38,10 @@ func (t *tx) claim(call *ledger.Call, granted map[int64]bool) (ledger.Answer, er
 		return ledger.Answer{}, err
 	}
 	if !known {
-		c = ledger.Claim{Project: call.Project, Scope: call.Scope, Key: call.Key, Hash: hash, WorkHash: call.WorkHash, Policy: call.Policy,
-			State: ledger.New, MaxTries: max(1, call.MaxTries), Window: call.Window, OriginAt: call.OriginAt, CreatedAt: t.now}
+		c = ledger.Claim{
+			Project: call.Project, Scope: call.Scope, Key: call.Key, Hash: hash, WorkHash: call.WorkHash, Policy: call.Policy,
+			State: ledger.New, MaxTries: max(1, call.MaxTries), Window: call.Window, OriginAt: call.OriginAt, CreatedAt: t.now,
+		}
 		if c.OriginAt.IsZero() {
 			c.OriginAt = t.now
 		}

@@ -19,8 +19,10 @@ func TestSettleLinkedMessage(t *testing.T) {
 	r.ok(err)
 	grant := func(key string, m queue.Message) ledger.Claim {
 		t.Helper()
-		out, err := r.Claim(ctx, ledger.Call{Project: 1, Scope: "s", Key: key, Policy: ledger.Idempotent, MaxTries: 3, MessageID: m.ID, Lease: m.Lease,
-			Grant: ledger.Grant{GrantID: fmt.Sprint(key, m.Lease), Owner: "w", Lease: time.Minute}})
+		out, err := r.Claim(ctx, ledger.Call{
+			Project: 1, Scope: "s", Key: key, Policy: ledger.Idempotent, MaxTries: 3, MessageID: m.ID, Lease: m.Lease,
+			Grant: ledger.Grant{GrantID: fmt.Sprint(key, m.Lease), Owner: "w", Lease: time.Minute},
+		})
 		r.ok(err)
 		if out[0].Verdict != ledger.Granted {
 			t.Fatalf("%s: %s", key, out[0].Verdict)
@@ -93,8 +95,10 @@ func TestDeadLetterClosesTheKey(t *testing.T) {
 	m, err := r.Receive(ctx, queue.Receive{Project: 1, Queue: "jobs", Max: 1, Visibility: time.Minute})
 	r.ok(err)
 	for project := int64(2); project > 0; project-- {
-		_, err = r.Claim(ctx, ledger.Call{Project: project, Scope: "s", Key: "k", Policy: ledger.Idempotent, MaxTries: 3, MessageID: m[0].ID, Lease: m[0].Lease,
-			Grant: ledger.Grant{GrantID: "g", Owner: "w", Lease: time.Minute}})
+		_, err = r.Claim(ctx, ledger.Call{
+			Project: project, Scope: "s", Key: "k", Policy: ledger.Idempotent, MaxTries: 3, MessageID: m[0].ID, Lease: m[0].Lease,
+			Grant: ledger.Grant{GrantID: "g", Owner: "w", Lease: time.Minute},
+		})
 		r.ok(err)
 	}
 	out, err := r.Settle(ctx, queue.Settle{Verb: queue.Nack, Project: 1, Queue: "jobs", ID: m[0].ID, Lease: m[0].Lease})

@@ -59,8 +59,10 @@ func (r rig) want(what string, got, want int64) {
 
 func (r rig) endpoint(with ...func(*webhook.Endpoint)) webhook.Endpoint {
 	r.Helper()
-	e := webhook.Endpoint{Project: 1, URL: "https://example.com", EventTypes: []string{"*"}, Secrets: []webhook.Secret{{Sealed: []byte("s")}},
-		Timeout: time.Minute, Ladder: []time.Duration{time.Second}, Policy: ledger.Idempotent, MaxInFlight: 1000}
+	e := webhook.Endpoint{
+		Project: 1, URL: "https://example.com", EventTypes: []string{"*"}, Secrets: []webhook.Secret{{Sealed: []byte("s")}},
+		Timeout: time.Minute, Ladder: []time.Duration{time.Second}, Policy: ledger.Idempotent, MaxInFlight: 1000,
+	}
 	for _, w := range with {
 		w(&e)
 	}

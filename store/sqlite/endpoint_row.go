@@ -6,16 +6,13 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-// endpointColumns are those that readEndpoint scans and endpoint_put.sql writes, in order.
-const endpointColumns = `id, project, tenant, url, event_types, description, headers, secrets, timeout_s, ladder, retry_4xx, policy, window_s,
-	max_in_flight, rate, disabled, reason, created_at, updated_at`
-
 // storedSecret is a secret as its endpoint's row holds it.
 type storedSecret struct {
 	Sealed    []byte `json:"sealed"`
 	ExpiresAt int64  `json:"expires_at,omitempty"`
 }
 
+// readEndpoint scans the columns of endpoint_by_id.sql.
 func readEndpoint(r scanner) (webhook.Endpoint, error) {
 	var e webhook.Endpoint
 	var secrets []storedSecret
@@ -42,7 +39,7 @@ func readEndpoint(r scanner) (webhook.Endpoint, error) {
 	return e, nil
 }
 
-// endpointValues gives the values of endpointColumns.
+// endpointValues gives the values of endpoint_put.sql.
 func endpointValues(e webhook.Endpoint) ([]any, error) {
 	secrets := make([]storedSecret, len(e.Secrets))
 	for i, s := range e.Secrets {
@@ -66,9 +63,11 @@ func endpointValues(e webhook.Endpoint) ([]any, error) {
 	if e.Rate != 0 {
 		rate = e.Rate
 	}
-	return []any{e.ID, e.Project, textOrNull(e.Tenant), e.URL, texts[0], e.Description, texts[1], texts[2], seconds(e.Timeout), texts[3],
+	return []any{
+		e.ID, e.Project, textOrNull(e.Tenant), e.URL, texts[0], e.Description, texts[1], texts[2], seconds(e.Timeout), texts[3],
 		e.Retry4xx, fromPolicy(e.Policy), secondsOrNull(e.Window), e.MaxInFlight, rate, e.Disabled, textOrNull(e.Reason),
-		at(e.CreatedAt), at(e.UpdatedAt)}, nil
+		at(e.CreatedAt), at(e.UpdatedAt),
+	}, nil
 }
 
 // rungs gives a ladder as it is stored, in seconds.

@@ -132,8 +132,10 @@ func (t *tx) settleDelivery(o *webhook.Outcome) (ledger.Applied, error) {
 // settledAttempt stores the attempt's row.
 func (t *tx) settledAttempt(o *webhook.Outcome, was, c *ledger.Claim) error {
 	begun := t.now.Add(-o.Ago)
-	row := webhook.Attempt{Attempt: was.Attempt, Cause: o.Job.Cause, StartedAt: begun, FinishedAt: begun.Add(o.Latency), Result: o.Result,
-		StatusCode: o.Status, Latency: o.Latency, ResponseStart: o.Response, Error: o.Error, NextAttemptAt: c.NextAt}
+	row := webhook.Attempt{
+		Attempt: was.Attempt, Cause: o.Job.Cause, StartedAt: begun, FinishedAt: begun.Add(o.Latency), Result: o.Result,
+		StatusCode: o.Status, Latency: o.Latency, ResponseStart: o.Response, Error: o.Error, NextAttemptAt: c.NextAt,
+	}
 	if o.Latency > o.Ago {
 		row.FinishedAt = t.now
 	}

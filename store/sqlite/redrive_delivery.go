@@ -69,8 +69,10 @@ func (db *DB) RedriveDeliveries(ctx context.Context, c webhook.RedriveCall) (out
 				return err
 			}
 		}
-		r := redrive{Redrive: queue.Redrive{Project: c.Project, Filter: filter, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running},
-			QueueID: deliveriesQueue, Canary: c.Canary, Who: c.Who}
+		r := redrive{
+			Redrive: queue.Redrive{Project: c.Project, Filter: filter, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running},
+			QueueID: deliveriesQueue, Canary: c.Canary, Who: c.Who,
+		}
 		for _, n := range parts {
 			r.Total += n
 		}

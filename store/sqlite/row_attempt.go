@@ -28,8 +28,10 @@ func (t *tx) attempts(delivery int64) (out []webhook.Attempt, err error) {
 }
 
 func attemptValues(a *webhook.Attempt) []any {
-	return []any{at(a.StartedAt), at(a.FinishedAt), a.Result, textOrNull(string(a.Class)), orNull(int64(a.StatusCode)),
-		float64(a.Latency) / float64(time.Millisecond), blobOrNull(a.ResponseStart), textOrNull(a.Error), at(a.NextAttemptAt)}
+	return []any{
+		at(a.StartedAt), at(a.FinishedAt), a.Result, textOrNull(string(a.Class)), orNull(int64(a.StatusCode)),
+		float64(a.Latency) / float64(time.Millisecond), blobOrNull(a.ResponseStart), textOrNull(a.Error), at(a.NextAttemptAt),
+	}
 }
 
 // addAttempt stores how the newest grant of a claim ended.
@@ -68,8 +70,10 @@ func (t *tx) logged(err error, delivery int64) error {
 
 // addDeath stores the attempt of a worker that was found dead: was is the claim it held, begun when it received it.
 func (t *tx) addDeath(d *delivery, was *ledger.Claim, begun, next time.Time) error {
-	a := webhook.Attempt{Attempt: was.Attempt, Cause: causeOf(d, was), StartedAt: begun, FinishedAt: was.LeaseUntil,
-		Result: webhook.Unknown, Class: ledger.Ambiguous, Error: "worker died", NextAttemptAt: next}
+	a := webhook.Attempt{
+		Attempt: was.Attempt, Cause: causeOf(d, was), StartedAt: begun, FinishedAt: was.LeaseUntil,
+		Result: webhook.Unknown, Class: ledger.Ambiguous, Error: "worker died", NextAttemptAt: next,
+	}
 	if was.State == ledger.Claimed {
 		a.Result, a.Class, a.Error = webhook.NotSent, ledger.Definite, "worker died before it sent anything"
 	}

@@ -197,16 +197,20 @@ func (t *tx) deliver(n *webhook.NewEvent, event int64, g *target) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	c := ledger.Claim{ID: claim, Project: n.Project, Hash: sendHash(n.Project, g.id, n.EventID, 1), Policy: toPolicy(g.policy),
-		State: ledger.New, MaxTries: g.maxTries, Window: g.window, OriginAt: t.now, CreatedAt: t.now}
+	c := ledger.Claim{
+		ID: claim, Project: n.Project, Hash: sendHash(n.Project, g.id, n.EventID, 1), Policy: toPolicy(g.policy),
+		State: ledger.New, MaxTries: g.maxTries, Window: g.window, OriginAt: t.now, CreatedAt: t.now,
+	}
 	if err := t.addMessage(&c, g.id, t.now); err != nil {
 		return 0, err
 	}
 	if err := t.insertClaim(&c, deliveryClaim); err != nil {
 		return 0, err
 	}
-	return id, t.insertDelivery(&delivery{ID: id, Project: n.Project, Event: event, Endpoint: g.id, ClaimID: claim, Sends: 1,
-		Cause: webhook.ByEvent, Ladder: g.ladder, CreatedAt: t.now})
+	return id, t.insertDelivery(&delivery{
+		ID: id, Project: n.Project, Event: event, Endpoint: g.id, ClaimID: claim, Sends: 1,
+		Cause: webhook.ByEvent, Ladder: g.ladder, CreatedAt: t.now,
+	})
 }
 
 // sendHash is the key of one send of a delivery.
