@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/onceward/onceward/access"
@@ -49,6 +50,7 @@ type server struct {
 	mux     *http.ServeMux
 	keys    keyring
 	stopped context.Context // ends with Stop
+	warned  atomic.Int64    // the second of the last warning that the store is away
 }
 
 // New makes the handler of everything under /v1, /healthz and /readyz. It panics without a Store or IDs.

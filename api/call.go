@@ -90,6 +90,9 @@ func (c *call) gone() {
 
 func (c *call) panicked(p any) {
 	c.Logger.ErrorContext(c.ctx, "a handler panicked", "route", c.route, "request_id", c.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if c.lost != nil {
+		c.lost()
+	}
 	if c.status == 0 {
 		c.fail(fmt.Errorf("panic: %v", p))
 	}

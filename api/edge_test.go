@@ -184,7 +184,7 @@ func TestErrorsOfTheStore(t *testing.T) {
 		{errors.New("secret of the database"), 500, "INTERNAL", "", "secret of the database"},
 		{&fault.Error{Code: fault.Internal, Message: "secret of the database"}, 500, "INTERNAL", "", "secret of the database"},
 		{fmt.Errorf("publish: %w", &fault.Error{Code: fault.Unavailable, Message: "the database is away", RetryAfter: 1500 * time.Millisecond, Err: errors.New("secret of the database")}), 503, "UNAVAILABLE", "2", "secret"},
-		{fault.New(fault.Unavailable, "the disk is full"), 503, "UNAVAILABLE", "1", "disk"},
+		{fault.New(fault.Unavailable, "the disk is full"), 503, "UNAVAILABLE", "1", ""},
 		{context.DeadlineExceeded, 503, "UNAVAILABLE", "1", ""},
 		{&fault.Error{Code: fault.RateLimited, Message: "slowly", RetryAfter: 7 * time.Second}, 429, "RATE_LIMITED", "7", ""},
 		{queue.ErrQueueNotFound, 404, "QUEUE_NOT_FOUND", "", ""},

@@ -57,7 +57,7 @@ func (c *call) told(err error) *fault.Error {
 		c.Logger.ErrorContext(c.ctx, "a call failed", "route", c.route, "request_id", c.id, "error", err)
 		return &fault.Error{Code: fault.Internal, Message: "something went wrong on our side; the server's log has it under this request_id"}
 	}
-	if e.Code == fault.Unavailable {
+	if e.Code == fault.Unavailable && c.mayWarn() {
 		c.Logger.WarnContext(c.ctx, "a call could not be served", "route", c.route, "request_id", c.id, "error", err)
 	}
 	if e.Message == "" {
@@ -66,6 +66,12 @@ func (c *call) told(err error) *fault.Error {
 		e = &d
 	}
 	return e
+}
+
+// mayWarn is true once a second: a store that is away fails every call, and one line says it.
+func (s *server) mayWarn() bool {
+	now := time.Now().Unix()
+	return s.warned.Swap(now) != now
 }
 
 // fail sends an error.

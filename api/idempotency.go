@@ -134,9 +134,10 @@ func (c *call) request(key string, hash []byte) idempotency.Request {
 	return idempotency.Request{Project: c.project, Scope: c.r.Method + " " + c.r.URL.Path, Key: key, Hash: hash}
 }
 
-// fingerprint hashes a request that is made of plain values and, at any depth, of payloads.
+// fingerprint hashes a request that is made of plain values and payloads. Zero fields are left out, so that a field that a later
+// version adds does not make another request of one that is sent again across the upgrade.
 func fingerprint(request any) ([]byte, error) {
-	b, err := json.Marshal(request, json.Deterministic(true))
+	b, err := json.Marshal(request, json.Deterministic(true), json.OmitZeroStructFields(true))
 	if err != nil {
 		return nil, fmt.Errorf("write a request's form: %w", err)
 	}
