@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"time"
+
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
@@ -54,7 +56,7 @@ func (t *tx) closeKey(id int64, why string) error {
 		return err
 	}
 	if held.State.Held() {
-		if err := t.noteDeath(&held); err != nil {
+		if err := t.noteDeath(&held, time.Time{}); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
 )
 
 // deliverySweep remembers how far the paging duties came; of the writer's lane alone.
@@ -14,6 +15,27 @@ type deliverySweep struct {
 
 // mark is a place in an index of times.
 type mark struct{ at, id int64 }
+
+// lapseDelivery moves the claim of a delivery whose worker's lease ran out: another may try it, or nobody can know. That
+// does not wait for the endpoint's turn, which does not come while it is disabled.
+func (t *tx) lapseDelivery(m *queue.Row) error {
+	c, ok, err := t.claimByID(m.ClaimID)
+	if err != nil || !ok || !c.State.Held() {
+		return err
+	}
+	held := c
+	if !c.Reap(t.now) {
+		return nil
+	}
+	if err := t.saveClaim(&c); err != nil {
+		return err
+	}
+	if err := t.noteDeath(&held, c.NextAt); err != nil || !c.State.Terminal() {
+		return err
+	}
+	was := *m
+	return t.applyChange(&was, m, m.DeadLetter(t.now, deliveryDLQ, c.LastError))
+}
 
 // sweepDeletedEndpoints cancels what waits for deleted endpoints, and forgets those for which nothing is left.
 func (t *tx) sweepDeletedEndpoints(limit int) (done int, err error) {

@@ -303,3 +303,31 @@ func TestTakePastStaleTurns(t *testing.T) {
 	r.want("taken", int64(len(r.take(1))), 1)
 	r.want("stale turns left", r.count("SELECT count(*) FROM groups WHERE next_at = 1"), 0)
 }
+
+// A worker that died is seen though its endpoint, disabled meanwhile, has no turn.
+func TestDeathAtADisabledEndpoint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	e := r.endpoint(func(e *webhook.Endpoint) { e.Policy = ledger.Once })
+	sent := r.send("evt1", "evt2")
+	jobs := r.take(2)
+	_, err := r.BeginDeliveries(t.Context(), []*webhook.Job{&jobs[0]})
+	r.ok(err)
+	_, err = r.UpdateEndpoint(t.Context(), 1, e.ID, func(_ time.Time, e *webhook.Endpoint) error { e.Disabled = true; return nil })
+	r.ok(err)
+	r.change("UPDATE claims SET lease_until = lease_until - 120000000")
+	r.change("UPDATE messages SET vis = vis - 120000000")
+	r.sweepAll(10)
+	for i, want := range []struct {
+		state  webhook.State
+		result webhook.Result
+	}{{webhook.StuckDlv, webhook.Unknown}, {webhook.Retrying, webhook.NotSent}} {
+		v, err := r.Delivery(t.Context(), 1, sent[i].Deliveries[0].ID)
+		r.ok(err)
+		if v.State != want.state || len(v.Attempts) != 1 || v.Attempts[0].Result != want.result {
+			t.Errorf("delivery %d: %+v, want %+v", i, v, want)
+		}
+	}
+	r.want("in flight", r.count("SELECT sum(in_flight) FROM groups"), 0)
+	r.want("dead", r.count("SELECT count(*) FROM messages WHERE dead_at IS NOT NULL"), 1)
+}

@@ -83,8 +83,8 @@ func (t *tx) addDeath(d *delivery, was *ledger.Claim, begun, next time.Time) err
 	return t.addAttempt(d.ID, was, a)
 }
 
-// noteDeath records that the holder of a delivery's claim that is closed is gone, as an attempt of its own.
-func (t *tx) noteDeath(held *ledger.Claim) error {
+// noteDeath records that the holder of a delivery's claim is gone, as an attempt of its own. next is when another comes.
+func (t *tx) noteDeath(held *ledger.Claim, next time.Time) error {
 	d, ok, err := t.deliveryByClaim(held.ID)
 	if err != nil || !ok {
 		return err
@@ -93,5 +93,5 @@ func (t *tx) noteDeath(held *ledger.Claim) error {
 	if err != nil {
 		return err
 	}
-	return t.logged(t.addDeath(&d, held, m.ReceivedAt, time.Time{}), d.ID)
+	return t.logged(t.addDeath(&d, held, m.ReceivedAt, next), d.ID)
 }

@@ -101,5 +101,8 @@ func (t *tx) lapseOne(id int64, dlq queue.DLQ) error {
 	if !did {
 		m.Leased = false // a dead letter's: nothing else comes of it
 	}
-	return t.applyChange(&was, &m, c)
+	if err := t.applyChange(&was, &m, c); err != nil || m.QueueID != deliveriesQueue {
+		return err
+	}
+	return t.lapseDelivery(&m)
 }
