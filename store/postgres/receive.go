@@ -15,6 +15,7 @@ var (
 	receivePlainSQL = stmt("receive_plain")
 	receiveGroupSQL = stmt("receive_group")
 	lapseSQL        = stmt("lapse")
+	groupDueSQL     = stmt("group_due")
 )
 
 const (
@@ -35,12 +36,16 @@ func (db *DB) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, er
 		if q, err = db.receiveQueue(ctx, r); err != nil || q.paused {
 			return err
 		}
-		if q.grouped {
-			if out, err = db.receiveGrouped(ctx, q, r); err != nil {
-				return err
-			}
+		if !q.grouped {
+			return db.receivePlain(ctx, q, r, &out)
 		}
-		return db.receivePlain(ctx, q, r, &out)
+		return db.unlessLocked(ctx, q.id, func() (bool, error) {
+			if out, err = db.receiveGrouped(ctx, q, r); err != nil {
+				return false, err
+			}
+			err = db.receivePlain(ctx, q, r, &out)
+			return len(out) > 0, err
+		})
 	})
 	db.observe("receive", len(out), start)
 	if err != nil {
@@ -67,6 +72,21 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 		q.lease = seconds(r.Visibility)
 	}
 	return q, err
+}
+
+// unlessLocked has look look again, a few times, while it gets nothing of a queue that has groups to visit: others had them locked, which a receive
+// passes by, and an answer of nothing would send its caller away from work that is there.
+func (db *DB) unlessLocked(ctx context.Context, queue int64, look func() (got bool, err error)) error {
+	for try := 1; ; try++ {
+		got, err := look()
+		if got || err != nil || try == maxTries {
+			return err
+		}
+		var due bool
+		if err := db.conn(ctx).QueryRow(ctx, groupDueSQL, queue).Scan(&due); err != nil || !due || pause(ctx, try-1) != nil {
+			return err
+		}
+	}
 }
 
 // receiveGrouped looks at the groups whose turn it is, until it has enough or they have no more.

@@ -34,23 +34,26 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 	t.Max = min(t.Max, maxTake)
 	grant := randomName()
 	var full bool
-	err := db.in(ctx, func(ctx context.Context, tx *txn) error {
-		k := &taking{changes: newChanges(tx, nil), took: map[int64]int{}}
-		if err := k.lock(ctx, t.Max); err != nil {
-			return err
-		}
-		out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
-		for _, m := range k.messages {
-			v, err := k.rule(m, t, grant)
-			if err != nil {
+	err := db.unlessLocked(ctx, deliveriesQueue, func() (bool, error) {
+		err := db.in(ctx, func(ctx context.Context, tx *txn) error {
+			k := &taking{changes: newChanges(tx, nil), took: map[int64]int{}}
+			if err := k.lock(ctx, t.Max); err != nil {
 				return err
 			}
-			out.Verdicts[v]++
-		}
-		full = len(k.messages) == t.Max
-		var err error
-		out.Jobs, err = k.save(ctx, db.hub, full)
-		return err
+			out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
+			for _, m := range k.messages {
+				v, err := k.rule(m, t, grant)
+				if err != nil {
+					return err
+				}
+				out.Verdicts[v]++
+			}
+			full = len(k.messages) == t.Max
+			var err error
+			out.Jobs, err = k.save(ctx, db.hub, full)
+			return err
+		})
+		return len(out.Verdicts) > 0, err
 	})
 	if err != nil {
 		return webhook.Taken{}, fmt.Errorf("take deliveries: %w", err)
