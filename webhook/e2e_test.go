@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -81,27 +82,32 @@ func TestLadderUsedUp(t *testing.T) {
 		answer func(w http.ResponseWriter, q *http.Request, n int)
 		state  webhook.State
 		last   webhook.Result
+		ladder []time.Duration
 	}{
-		"all refused": {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) }, webhook.FailedDlv, webhook.Refused},
+		"all refused": {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) }, webhook.FailedDlv, webhook.Refused, webhook.DefaultLadder()},
 		"one unknown": {func(w http.ResponseWriter, q *http.Request, n int) {
 			if n == 2 {
 				panic(http.ErrAbortHandler)
 			}
 			w.WriteHeader(500)
-		}, webhook.StuckDlv, webhook.Refused},
+		}, webhook.StuckDlv, webhook.Refused, []time.Duration{time.Second, time.Minute, time.Hour}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(r *rig) {
-				r.endpoint(webhook.EndpointSpec{})
+				r.endpoint(webhook.EndpointSpec{Ladder: &c.ladder})
 				r.answer = c.answer
 				r.work(nil)
 				start := time.Now()
+				tries, sum := len(c.ladder)+1, time.Duration(0)
+				for _, d := range c.ladder {
+					sum += d
+				}
 				d := r.ended(r.send("evt_1")[0].ID, 40*time.Hour)
-				if d.State != c.state || len(d.Attempts) != 7 || d.Attempts[6].Result != c.last {
+				if d.State != c.state || len(d.Attempts) != tries || d.Attempts[tries-1].Result != c.last {
 					t.Errorf("%s after %d attempts: %+v", d.State, len(d.Attempts), d.Attempts)
 				}
-				if took := time.Since(start); took < 28*time.Hour || took > 35*time.Hour || len(r.posts("evt_1")) != 7 {
+				if took := time.Since(start); took < sum*9/10 || took > sum*11/10+time.Hour || len(r.posts("evt_1")) != tries {
 					t.Errorf("%d POSTs in %v", len(r.posts("evt_1")), took)
 				}
 			})
@@ -237,7 +243,8 @@ func TestStormComesToRest(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {
 		for range 3 {
-			r.endpoint(webhook.EndpointSpec{MaxInFlight: new(4), Timeout: new(5 * time.Second)})
+			ladder := slices.Repeat([]time.Duration{5 * time.Second}, 20)
+			r.endpoint(webhook.EndpointSpec{MaxInFlight: new(4), Timeout: new(5 * time.Second), Ladder: &ladder})
 		}
 		dice := rand.New(rand.NewPCG(1, 2))
 		var mu sync.Mutex
@@ -267,7 +274,7 @@ func TestStormComesToRest(t *testing.T) {
 		}
 		r.work(nil)
 		for _, d := range all {
-			if got := r.ended(d.ID, 40*time.Hour); got.State != webhook.Delivered {
+			if got := r.ended(d.ID, time.Hour); got.State != webhook.Delivered {
 				t.Errorf("delivery is %s: %+v", got.State, got.Attempts)
 			}
 		}

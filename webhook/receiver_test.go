@@ -293,7 +293,11 @@ func TestNotSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := attempt(t, c.w, c.url, 500*time.Millisecond)
+			timeout := 10 * time.Second
+			if strings.HasSuffix(c.why, "not made in time") {
+				timeout = 500 * time.Millisecond
+			}
+			got := attempt(t, c.w, c.url, timeout)
 			if got.err == nil || got.sent || got.stop || got.status != 0 {
 				t.Fatalf("%+v", got)
 			}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -257,8 +258,8 @@ func TestWorkerOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			seen := 0
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { seen++; c.receiver(w, q) }))
+			var seen atomic.Int64
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { seen.Add(1); c.receiver(w, q) }))
 			defer s.Close()
 			j, _ := b.job(t, s.URL)
 			if c.change != nil {
@@ -273,8 +274,8 @@ func TestWorkerOutcomes(t *testing.T) {
 			if d := float64(o.RetryIn); d < 0.89*float64(c.again) || d > 1.11*float64(c.again) {
 				t.Errorf("again in %v, want %v", o.RetryIn, c.again)
 			}
-			if len(b.store.begun) != c.begun || observed != 1 || seen > 1 {
-				t.Errorf("begun %d times, observed %d, received %d", len(b.store.begun), observed, seen)
+			if len(b.store.begun) != c.begun || observed != 1 || seen.Load() > 1 {
+				t.Errorf("begun %d times, observed %d, received %d", len(b.store.begun), observed, seen.Load())
 			}
 		})
 	}
