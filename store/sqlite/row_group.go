@@ -71,6 +71,6 @@ func (t *tx) parkGroup(id int64, next time.Time) error {
 // tail with it. Receives that share a transaction, and so its time, each get a later one: else a group could be visited
 // twice before another once.
 func (t *tx) turn() time.Time {
-	t.db.turns = max(t.now.UnixMicro(), t.db.turns+1)
+	t.db.turns = max(t.now.UnixMicro(), t.db.turns) + 1 // past what was woken in this transaction
 	return time.UnixMicro(t.db.turns).UTC()
 }
