@@ -153,7 +153,7 @@ func (r *Row) Settle(now time.Time, s Settle, g Group, dlq DLQ) (Settled, Change
 func (r *Row) extend(now time.Time, by time.Duration, g Group) (Settled, Change) {
 	lost := Settled{Reason: LeaseLost}
 	end := r.ReceivedAt.Add(MaxVisibility)
-	lapsed := !r.VisibleAt.After(now)
+	lapsed := !r.Leased || !r.VisibleAt.After(now) // swept, though now, of a transaction that waited, may be before it was
 	if !now.Before(end) || lapsed && r.GroupID != 0 && (g.Disabled || !r.Leased && !g.Free) {
 		return lost, Change{}
 	}

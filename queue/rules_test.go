@@ -95,6 +95,7 @@ func TestSettle(t *testing.T) {
 		{name: "extend after 12 h", row: received(3, 1, 0), at: 12 * time.Hour, s: Settle{Verb: Extend, Lease: 1, Visibility: time.Hour}, reason: LeaseLost, receives: 1},
 		{name: "extend what is swept, a slot free", row: lapsed(4), at: time.Hour, g: free, s: Settle{Verb: Extend, Lease: 1, Visibility: time.Hour}, status: InFlight, visible: time.Hour, receives: 1, slot: 1},
 		{name: "extend what is swept, no slot free", row: lapsed(4), at: time.Hour, g: full, s: Settle{Verb: Extend, Lease: 1, Visibility: time.Hour}, reason: LeaseLost, receives: 1},
+		{name: "extend what is swept, no slot free, now before the sweep's", row: lapsed(4), at: -time.Hour, g: full, s: Settle{Verb: Extend, Lease: 1, Visibility: time.Hour}, reason: LeaseLost, receives: 1},
 		{name: "extend what lapsed of a disabled group", row: received(3, 1, 4), at: time.Hour, g: off, s: Settle{Verb: Extend, Lease: 1, Visibility: time.Hour}, reason: LeaseLost, receives: 1},
 		{name: "extend what lapsed, ungrouped", row: lapsed(0), at: time.Hour, g: full, s: Settle{Verb: Extend, Lease: 1, Visibility: time.Hour}, status: InFlight, visible: time.Hour, receives: 1, slot: 1},
 	} {
