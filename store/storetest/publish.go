@@ -16,19 +16,20 @@ var publishTests = []named{
 	{"a message comes back as it was published", roundTrip},
 	{"I1: what was published is there after a restart", publishSurvives},
 	{"I4: a key known answers the first id", keyReplays},
-	{"I4: a key with another content is refused and stores nothing", keyReused},
+	{"I4, H-L17: a key with another content is refused and stores nothing", keyReused},
 	{"I4: a key is remembered after ack, purge and the queue's end", keyOutlives},
-	{"I4: a window is fixed, and a duplicate does not extend it", windowFixed},
+	{"I4, H-Q07: a window is fixed, and a duplicate does not extend it", windowFixed},
 	{"I4: a key twice in one batch is one message", keyTwiceInBatch},
 	{"I4: a key published by many at once is one message", keyConcurrent},
 	{"I4: keys of two queues are two keys", keysByQueue},
 	{"I4: a key without its queue stores nothing", keyNoQueue},
 	{"I4: an abandoned publish leaves its key free or its message there", keyAbandoned},
+	{"I4, H-Q05: a key published inside a request that fails is free", keyRolledBack},
 	{"without a key two identical publishes are two messages", noKey},
 	{"one bad item in a batch fails alone, in its place", badItem},
 	{"a delay at or past the retention is refused", delayPastRetention},
 	{"a publish to a queue that is not there is told so", publishNoQueue},
-	{"old keys are swept", keysSwept},
+	{"H-Q06: old keys are swept", keysSwept},
 	{"a message id is never used again", idsNeverReused},
 	{"a client's publish never reaches the server's own queues", serverQueuesClosed},
 }
@@ -265,6 +266,37 @@ func publishNoQueue(r *rig) {
 	if !errors.Is(err, queue.ErrQueueNotFound) || !strings.Contains(err.Error(), "gone") {
 		r.Errorf("%v: want one that names the queue", err)
 	}
+}
+
+// oban#1087: A publishes the key and stays open, B publishes it, A rolls back.
+func keyRolledBack(r *rig) {
+	r.queue("jobs")
+	broken := errors.New("broken")
+	inside := make(chan struct{})
+	var once sync.Once
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _, err := r.Once(r.ctx, request("k", 1), func(ctx context.Context) ([]byte, error) {
+			out, err := r.Publish(ctx, queue.Publish{Project: 1, Queue: "jobs", Body: []byte(`1`), Key: "k", Hash: make([]byte, 32)})
+			if err == nil {
+				err = out[0].Err
+			}
+			once.Do(func() { close(inside) })
+			<-time.After(50 * time.Millisecond) // A stays open while B is at it, if it can be
+			return nil, errors.Join(err, broken)
+		})
+		if !errors.Is(err, broken) {
+			r.Errorf("A: %v", err)
+		}
+	})
+	<-inside
+	out, err := r.Publish(r.ctx, queue.Publish{Project: 1, Queue: "jobs", Body: []byte(`1`), Key: "k", Hash: make([]byte, 32)})
+	r.ok(err)
+	r.ok(out[0].Err)
+	wg.Wait()
+	want(r, "replay", out[0].Replay, false)
+	want(r, "received", r.one("jobs", time.Minute).ID, out[0].ID)
+	r.none("jobs")
 }
 
 // nats-server#5142: a key table that only grows.

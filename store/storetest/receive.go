@@ -22,13 +22,15 @@ var receiveTests = []named{
 	{"groups take turns, the ungrouped being one of them", fairGroups},
 	{"a fair group has no limit in flight", fairNoLimit},
 	{"order holds within a group", orderInGroup},
-	{"a group whose messages are delayed comes in time", groupDelayed},
+	{"H-Q09: a group whose messages are delayed comes in time", groupDelayed},
 	{"a crowd in one group does not keep another waiting", crowd},
 	{"a paused queue hands out nothing and takes publishes", paused},
 	{"a waiter is woken by a publish", waiterWoken},
 	{"a waiter is let go when its context ends", waiterEnds},
-	{"I2: a lease outlives a restart, and its receipt still acks", leaseSurvives},
-	{"an abandoned receive leaves nothing in flight for ever", receiveAbandoned},
+	{"H-Q14: a store that closes lets waiters go and keeps what it answered", waiterClosed},
+	{"H-Q11: behind an overload of high priority the low one's age shows", lowShows},
+	{"I2, H-Q02: a lease outlives a restart, and its receipt still acks", leaseSurvives},
+	{"H-Q04: an abandoned receive leaves nothing in flight for ever", receiveAbandoned},
 }
 
 func order(r *rig) {
@@ -281,6 +283,68 @@ func waiterEnds(r *rig) {
 	case <-time.After(5 * time.Second):
 		r.Error("the wait did not end with its context")
 	}
+}
+
+func waiterClosed(r *rig) {
+	r.queue("jobs")
+	r.publish(bodies("jobs", 40)...)
+	l := r.receive("jobs", 40, time.Minute)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+			defer cancel()
+			r.WaitMessages(ctx, 1, "jobs")
+			if ctx.Err() != nil {
+				r.Error("a waiter was not let go")
+			}
+		})
+	}
+	acked := make(chan int64, len(l))
+	s := r.Store
+	for _, m := range l {
+		wg.Go(func() {
+			if out, err := s.Settle(r.ctx, act(queue.Ack, m)); err == nil && out[0].Applied {
+				acked <- m.ID
+			}
+		})
+	}
+	first := <-acked
+	r.reopen()
+	wg.Wait()
+	close(acked)
+	gone := map[int64]bool{first: true}
+	for id := range acked {
+		gone[id] = true
+	}
+	for _, m := range l {
+		if gone[m.ID] && r.count("SELECT count(*) FROM messages WHERE id = "+itoa(m.ID)) > 0 {
+			r.Errorf("the ack of %d was answered and is not kept", m.ID)
+		}
+	}
+}
+
+func lowShows(r *rig) {
+	r.queue("jobs")
+	low := r.tryPublish(queue.Publish{Queue: "jobs"})[0]
+	r.ok(low.Err)
+	for range 3 {
+		b := bodies("jobs", 10)
+		for i := range b {
+			b[i].Priority = 9
+		}
+		r.publish(b...)
+		for _, m := range r.receive("jobs", 10, time.Minute) {
+			want(r, "priority", m.Priority, 9)
+			r.applied(act(queue.Ack, m))
+		}
+	}
+	r.past(low.PublishedAt.Add(50 * time.Millisecond))
+	r.eventually("the age of the low one", func() bool {
+		s, err := r.QueueStats(r.ctx, 1, "jobs")
+		r.ok(err)
+		return s.Messages == 1 && s.OldestAge >= 50*time.Millisecond
+	})
 }
 
 // hatchet#552, dbos-transact-java#491: leases forgotten by a restart.

@@ -17,7 +17,7 @@ var retentionTests = []named{
 	{"stats count each state, and the dead apart", statsCount},
 	{"stats tell the age of the oldest", statsAge},
 	{"stats of a shared DLQ count by source", statsShared},
-	{"I16: after a storm everything comes to rest", storm},
+	{"I16, H-Q15: after a storm everything comes to rest", storm},
 }
 
 func expires(r *rig) {

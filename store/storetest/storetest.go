@@ -70,6 +70,7 @@ func Run(t *testing.T, b Backend) {
 		{"endpoints", endpointTests},
 		{"requests", requestTests},
 		{"access", accessTests},
+		{"poison", poisonTests},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()

@@ -22,6 +22,9 @@ var workTests = []named{
 	{"a person's retry sends the message back, done removes it, failed leaves it", workResolve},
 	{"a key reopened by itself brings its message back", workReopen},
 	{"I5: a late success removes the dead letter", workLate},
+	{"H-L01: while another is at it a message is released until then, uncounted", workBusy},
+	{"H-L03: the effect succeeded and the ack failed: the key stays done", workAckFailed},
+	{"H-L06: of a batch whose leases run out the rest is given back, or extended", workBatch},
 	{"I13: a message of another project is not linked", workForeign},
 }
 
@@ -247,4 +250,55 @@ func workForeign(r *rig) {
 	want(r, "status", r.status("jobs", m.ID), queue.InFlight)
 	want(r, "dead", len(r.dead("jobs")), 0)
 	r.applied(act(queue.Ack, m))
+}
+
+func workBusy(r *rig) {
+	r.queue("jobs", maxReceives(1))
+	id := r.publish(queue.Publish{Queue: "jobs"}, queue.Publish{Queue: "jobs"})[1]
+	_, a := r.work("k")
+	m := r.one("jobs", time.Minute) // the same work, published twice
+	busy := r.ask(r.call("k"), ledger.Busy)
+	s := act(queue.Release, m)
+	s.Delay = busy.Wait
+	r.applied(s)
+	want(r, "count", r.row("jobs", id).Receives, 0)
+	r.say(settling(a, ledger.Succeeded), ledger.Done)
+	r.age("messages", "vis", "id = "+itoa(id), 2*time.Minute)
+	m = r.one("jobs", time.Minute)
+	r.ask(r.call("k"), ledger.WasDone)
+	r.applied(act(queue.Ack, m))
+}
+
+func workAckFailed(r *rig) {
+	r.queue("jobs")
+	r.publish(queue.Publish{Queue: "jobs"})
+	m, a := r.work("k")
+	r.say(word(a, ledger.Succeeded), ledger.Done)
+	r.applied(act(queue.Extend, m)) // its lease is over before the ack
+	again := r.soon("jobs", time.Minute)
+	r.refused(act(queue.Ack, m), queue.LeaseLost)
+	r.ask(r.call("k"), ledger.WasDone)
+	r.applied(act(queue.Ack, again))
+	want(r, "state", r.find("k").State, ledger.Done)
+}
+
+func workBatch(r *rig) {
+	r.queue("jobs")
+	r.publish(bodies("jobs", 10)...)
+	l := r.receive("jobs", 10, 200*time.Millisecond)
+	var acts []queue.Settle
+	for i, m := range l {
+		s := act([]queue.Verb{queue.Ack, queue.Extend, queue.Release}[min(2, i/4)], m)
+		s.Visibility = time.Minute
+		acts = append(acts, s)
+	}
+	r.past(l[9].VisibleAt)
+	for _, out := range r.settleAll(acts...) {
+		want(r, "applied", out.Applied, true)
+	}
+	again := r.receive("jobs", 10, time.Minute)
+	want(r, "given back", len(again), 2)
+	for _, m := range again {
+		want(r, "count", m.Receives, 1)
+	}
 }

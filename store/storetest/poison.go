@@ -1,0 +1,218 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
+)
+
+// poisonTests are about one row that the database refuses, whatever is tried: it costs itself alone.
+var poisonTests = []named{
+	{"H-Q17: one last try that cannot be buried does not keep the others", poisonLapse},
+	{"H-Q17: one message that cannot expire does not keep the others", poisonExpiry},
+	{"H-Q17: one claim that cannot be reaped does not keep the others", poisonReap},
+	{"H-Q18, I9: a publish that fails between its parts leaves no part", poisonPublish},
+	{"H-Q18, I9: one publish that fails costs no other of its commit", poisonPublishOthers},
+	{"H-W01, I9: an event that fails between its parts leaves no part", poisonSend},
+	{"H-W02: one delivery whose outcome fails costs no other of its commit", poisonSettle},
+	{"H-W03, I11: an attempt that cannot be written changes nothing of the outcome", poisonAttempt},
+	{"I15: one delivery that cannot be taken does not keep other endpoints'", poisonTake},
+}
+
+// poison makes the database refuse one operation on the rows of a table that match a condition over NEW or OLD.
+func (r *rig) poison(op, table, when string) {
+	r.Helper()
+	if r.b.Dialect == SQLite {
+		r.exec("CREATE TRIGGER poison BEFORE " + op + " ON " + table + " WHEN " + when + " BEGIN SELECT RAISE(ABORT, 'poisoned'); END")
+		return
+	}
+	r.exec("CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'poisoned'; END $$;" +
+		"CREATE TRIGGER poison BEFORE " + op + " ON " + table + " FOR EACH ROW WHEN (" + when + ") EXECUTE FUNCTION poison()")
+}
+
+// cured ends that.
+func (r *rig) cured(table string) {
+	r.Helper()
+	if r.b.Dialect == SQLite {
+		r.exec("DROP TRIGGER poison")
+		return
+	}
+	r.exec("DROP FUNCTION poison CASCADE")
+}
+
+// awa#388. What a sweep answers meanwhile is the store's affair.
+func poisonLapse(r *rig) {
+	r.queue("jobs", maxReceives(1))
+	b := bodies("jobs", 9)
+	for i := range b {
+		b[i].Group = []string{"", "g"}[i%2]
+	}
+	r.publish(b...)
+	var l []queue.Message
+	r.eventually("all are in flight", func() bool { l = append(l, r.receive("jobs", 9, 300*time.Millisecond)...); return len(l) == 9 })
+	r.poison("UPDATE", "messages", "OLD.id = "+itoa(l[3].ID))
+	r.past(l[8].VisibleAt)
+	r.eventually("the others are dead", func() bool {
+		r.Sweep(r.ctx, 5) // may say what it met
+		return len(r.dead("jobs")) == 8
+	})
+	r.cured("messages")
+	r.eventually("and so is the one", func() bool { r.Sweep(r.ctx, 5); return len(r.dead("jobs")) == 9 })
+}
+
+func poisonExpiry(r *rig) {
+	r.queue("jobs")
+	ids := r.publish(bodies("jobs", 9)...)
+	r.age("messages", "expires_at", "true", 31*24*time.Hour)
+	r.poison("DELETE", "messages", "OLD.id = "+itoa(ids[0]))
+	r.eventually("the others are gone", func() bool {
+		r.Sweep(r.ctx, 5)
+		return r.count("SELECT count(*) FROM messages") == 1
+	})
+	r.cured("messages")
+	r.eventually("and so is the one", func() bool { r.Sweep(r.ctx, 5); return r.count("SELECT count(*) FROM messages") == 0 })
+}
+
+func poisonReap(r *rig) {
+	var calls []ledger.Call
+	for i := range 9 {
+		calls = append(calls, r.call(itoa(int64(i)), lease(20*time.Millisecond)))
+	}
+	out := r.claimAll(calls...)
+	r.past(out[8].Claim.LeaseUntil)
+	r.poison("UPDATE", "claims", "OLD.id = "+itoa(out[0].Claim.ID))
+	r.eventually("the others are reaped", func() bool {
+		r.ReapClaims(r.ctx, 5)
+		return r.count("SELECT count(*) FROM claims WHERE state = 'retry'") == 8
+	})
+	r.cured("claims")
+	r.eventually("and so is the one", func() bool {
+		r.ReapClaims(r.ctx, 5)
+		return r.count("SELECT count(*) FROM claims WHERE state = 'retry'") == 9
+	})
+}
+
+// nats-server#6415.
+func poisonPublish(r *rig) {
+	r.queue("jobs")
+	for _, table := range []string{"messages", "bodies", "publish_keys"} {
+		p := queue.Publish{Project: 1, Queue: "jobs", Body: []byte(`1`), Key: table, Hash: make([]byte, 32), Group: "g"}
+		r.poison("INSERT", table, "true")
+		if out, err := r.Publish(r.ctx, p); err == nil && out[0].Err == nil {
+			r.Errorf("published though %s could not be written", table)
+		}
+		for _, left := range []string{"messages", "bodies", "publish_keys"} {
+			want(r, left+" left", r.count("SELECT count(*) FROM "+left), 0)
+		}
+		r.cured(table)
+		out, err := r.Publish(r.ctx, p)
+		r.ok(err)
+		r.ok(out[0].Err)
+		want(r, "replay", out[0].Replay, false)
+		r.applied(act(queue.Ack, r.one("jobs", time.Minute)))
+		r.exec("DELETE FROM publish_keys")
+	}
+}
+
+func poisonPublishOthers(r *rig) {
+	r.queue("jobs")
+	r.poison("INSERT", "messages", "NEW.prio = 9")
+	done := make(chan int, 8)
+	for i := range 8 {
+		go func() {
+			n := 0
+			for range 5 {
+				out, err := r.Publish(r.ctx, queue.Publish{Project: 1, Queue: "jobs", Body: []byte(`1`), Priority: 9 * (i % 2)})
+				if err == nil && out[0].Err == nil {
+					n++
+				}
+			}
+			done <- n
+		}()
+	}
+	n := 0
+	for range 8 {
+		n += <-done
+	}
+	want(r, "published", n, 20)
+	r.cured("messages")
+	want(r, "received", len(r.receive("jobs", 100, time.Minute)), 20)
+}
+
+func poisonSend(r *rig) {
+	r.endpoint()
+	for _, table := range []string{"events", "deliveries", "claims", "messages"} {
+		r.poison("INSERT", table, "true")
+		if out, err := r.Send(r.ctx, r.event("evt-"+table)); err == nil && out[0].Err == nil {
+			r.Errorf("sent though %s could not be written", table)
+		}
+		for _, left := range []string{"events", "deliveries", "claims", "messages"} {
+			want(r, left+" left", r.count("SELECT count(*) FROM "+left), 0)
+		}
+		r.cured(table)
+	}
+	want(r, "replay", r.send(r.event("evt-events")).Replay, false)
+}
+
+func poisonSettle(r *rig) {
+	r.endpoint()
+	for _, id := range []string{"a", "b", "c"} {
+		r.delivery(id)
+	}
+	l := r.take(3)
+	r.poison("UPDATE", "claims", "OLD.id = "+itoa(l[1].ClaimID))
+	done := make(chan bool, 3)
+	for i := range l {
+		go func() {
+			out, err := r.SettleDeliveries(r.ctx, outcome(&l[i], ledger.Succeeded))
+			done <- err == nil && out[0].Applied
+		}()
+	}
+	n := 0
+	for range l {
+		if <-done {
+			n++
+		}
+	}
+	want(r, "settled", n, 2)
+	r.cured("claims")
+	r.ends(outcome(&l[1], ledger.Succeeded), ledger.Done)
+}
+
+func poisonAttempt(r *rig) {
+	r.endpoint(brief)
+	id := r.delivery("evt1")
+	r.poison("INSERT", "attempts", "true")
+	r.lapsed(r.job()) // its death cannot be written either
+	j := r.soonJob()
+	want(r, "attempt", j.Attempt, 2)
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+	want(r, "state", r.dlv(id).State, webhook.Delivered)
+	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
+	r.sweep()
+	r.idle()
+}
+
+func poisonTake(r *rig) {
+	r.guilty = true // the sick endpoint is left waiting a while, which looks stranded
+	a, b := r.endpoint(), r.endpoint()
+	r.sendMany(2)
+	claim := r.count("SELECT min(claim_id) FROM deliveries WHERE endpoint = " + itoa(a.ID))
+	r.poison("UPDATE", "claims", "OLD.id = "+itoa(claim))
+	got := 0
+	r.eventually("the other endpoint's are taken", func() bool {
+		t, err := r.TakeDeliveries(r.ctx, webhook.Take{Owner: "w", Max: 10, Slack: slack})
+		if err != nil {
+			return false
+		}
+		for _, j := range t.Jobs {
+			if j.Endpoint.ID == b.ID {
+				got++
+			}
+		}
+		return got == 2
+	})
+	r.cured("claims")
+}
