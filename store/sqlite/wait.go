@@ -7,43 +7,26 @@ import (
 
 // WaitMessages returns when the queue may have something to receive, or when ctx ends.
 func (db *DB) WaitMessages(ctx context.Context, project int64, name string) {
-	db.wait(ctx, func(t *tx) (*queueRow, error) { return t.queueByName(project, name) })
-}
-
-// waitQueue is WaitMessages for a queue of the server's own.
-func (db *DB) waitQueue(ctx context.Context, id int64) {
-	db.wait(ctx, func(t *tx) (*queueRow, error) {
-		q, ok, err := t.queueByID(id)
-		if err == nil && !ok {
-			err = queueNotFound("")
-		}
-		return &q, err
-	})
-}
-
-func (db *DB) wait(ctx context.Context, which func(*tx) (*queueRow, error)) {
-	var id int64
-	if err := db.read(ctx, "wait", func(t *tx) error {
-		q, err := which(t)
-		if err == nil {
-			id = q.ID
-		}
-		return err
-	}); err != nil {
-		return // the receive that follows says why
-	}
-	for ctx.Err() == nil {
+	id := int64(0)
+	if q, err := db.Queue(ctx, project, name); err == nil {
+		id = q.ID
+	} // else the receive that follows says why
+	for id != 0 && ctx.Err() == nil {
 		news := db.hub.listen(id) // before the look, so that nothing falls between
 		var due, now time.Time
-		if err := db.read(ctx, "wait", func(t *tx) error {
-			q, err := which(t)
+		err := db.read(ctx, "wait", func(t *tx) error {
+			q, err := t.queueByName(project, name)
 			if err != nil || q.Paused {
 				return err
+			}
+			if q.ID != id {
+				return queueNotFound(name) // another of its name
 			}
 			now = t.now
 			due, err = t.nextDue(q)
 			return err
-		}); err != nil || !due.IsZero() && !due.After(now) || !db.await(ctx, news, due, now) {
+		})
+		if err != nil || !due.IsZero() && !due.After(now) || !db.await(ctx, news, due, now) {
 			return
 		}
 	}
