@@ -11,8 +11,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"code.dny.dev/ssrf"
-
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 )
@@ -111,7 +109,7 @@ func checkURL(s string, r Rules) error {
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ssrf.New().SafeAddr(ip) != nil {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && public.SafeAddr(ip) != nil {
 		return fault.Invalid("/url", "url leads to %s, which is not a public address", u.Hostname()).
 			WithHint("private addresses are taken by a server that runs with --allow-private-networks")
 	}

@@ -288,6 +288,10 @@ func TestNotSent(t *testing.T) {
 		"v4 in v6 by name":       {public, "http://mapped.test" + port, private},
 		"NAT64":                  {public, "http://nat64.test", private},
 		"6to4":                   {public, "http://six4.test", private},
+		"Azure's own":            {public, "http://168.63.129.16", private},
+		"Teredo":                 {public, "http://[2001:0:7f00:1::1]", private},
+		"broadcast":              {public, "http://255.255.255.255", private},
+		"reserved":               {public, "http://240.0.0.1", private},
 		"multicast":              {public, "http://224.0.0.1", private},
 		"an odd form":            {public, "http://2130706433" + port, "DNS: 2130706433 was not found"},
 	} {

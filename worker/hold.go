@@ -23,6 +23,7 @@ type hold[J, O any] struct {
 	until time.Time // by our monotonic clock, no later than the store's
 	beat  *time.Timer
 	over  *time.Timer
+	still bool // no heartbeat any more
 	done  bool
 }
 
@@ -68,9 +69,9 @@ func (h *hold[J, O]) pulse() {
 	h.beating.Lock()
 	defer h.beating.Unlock()
 	h.mu.Lock()
-	done := h.done
+	still := h.still || h.done
 	h.mu.Unlock()
-	if done {
+	if still {
 		return
 	}
 	next := h.lease / 3
@@ -83,9 +84,17 @@ func (h *hold[J, O]) pulse() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.done {
+	if !h.done && !h.still {
 		h.beat.Reset(next)
 	}
+}
+
+// rest extends the lease no further.
+func (h *hold[J, O]) rest() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.still = true
+	h.beat.Stop()
 }
 
 // release ends the keeping, and waits for a heartbeat that is under way.

@@ -20,15 +20,15 @@ func (l *Loop[J, O]) job(j J, at time.Time) {
 	}
 	if terms.Begin {
 		a, err := h.begin()
-		if err != nil {
-			// Begun or not: there was no effect, and there will be none of this grant.
-			l.settle(h, l.Effect.GiveBack(j))
+		switch {
+		case err != nil && !isAway(err):
+			// Given back it would come again at once, and again. So its lease runs out, and its tries with it.
+			l.Logger.Error("a job could not be begun; it is taken up again when its lease ends", "error", err)
 			return
-		}
-		if !a.Applied {
+		case err == nil && !a.Applied:
 			return // somebody else has it
-		}
-		if l.soft.Err() != nil {
+		case err != nil || l.soft.Err() != nil:
+			// Begun or not: there was no effect, and there will be none of this grant.
 			l.settle(h, l.Effect.GiveBack(j))
 			return
 		}
@@ -51,7 +51,8 @@ func (l *Loop[J, O]) do(h *hold[J, O]) {
 }
 
 // settle keeps an outcome, as often as it takes. A store that is away is waited for beyond the lease: as long as nobody
-// else was granted the job, a late word still counts, and a receiver is spared a second effect.
+// else was granted the job, a late word still counts, and a receiver is spared a second effect. An outcome that the store
+// will not take is tried until the lease is over, which is not extended any more.
 func (l *Loop[J, O]) settle(h *hold[J, O], o O) {
 	var pause backoff
 	late := false
@@ -67,7 +68,10 @@ func (l *Loop[J, O]) settle(h *hold[J, O], o O) {
 			return
 		}
 		gone := isAway(err)
-		if gone && !late {
+		switch {
+		case !gone:
+			h.rest()
+		case !late:
 			late = true
 			l.late.Add(1)
 		}

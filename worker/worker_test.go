@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -258,27 +259,53 @@ func TestStoreAway(t *testing.T) {
 // One outcome that the store will not take costs the others nothing, and is given up when its lease ends.
 func TestOneBadOutcome(t *testing.T) {
 	t.Parallel()
-	run(t, 8, worker.Config[int, word]{}, func(f *fake) {
-		f.lease = 10 * time.Second
-		f.effect = func(_ context.Context, j int) {}
-	}, 30*time.Second, func(f *fake, _ time.Duration, err error) {
-		f.check(all(8, "done"))
-	})
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 8)
 		f.lease = 10 * time.Second
+		start, gaveUp := time.Now(), time.Duration(0)
+		l, err := worker.New(worker.Config[int, word]{Source: f, Outcomes: picky{f}, Effect: f, Settled: func(_ word, _ ledger.Applied, err error) {
+			if err != nil {
+				gaveUp = time.Since(start)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.Run(ctx); err == nil || !strings.Contains(err.Error(), "1 outcomes") {
+			t.Error(err)
+		}
+		if gaveUp < 10*time.Second || gaveUp > 16*time.Second {
+			t.Errorf("given up after %v", gaveUp)
+		}
+		want := all(8, "done")
+		delete(want, 3)
+		f.check(want)
+	})
+}
+
+// One job that the store will not begin costs the others nothing, and does not come again at once.
+func TestOneBadBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 8)
+		f.once = true
 		l, err := worker.New(worker.Config[int, word]{Source: f, Outcomes: picky{f}, Effect: f})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := l.Run(ctx); err == nil || !strings.Contains(err.Error(), "1 outcomes") {
+		if err := l.Run(ctx); err != nil {
 			t.Error(err)
 		}
 		want := all(8, "done")
 		delete(want, 3)
 		f.check(want)
+		if f.effects[3] > 0 || f.receives > 10 {
+			t.Errorf("%d effects, %d receives", f.effects[3], f.receives)
+		}
 	})
 }
 
@@ -291,6 +318,13 @@ func (p picky) Settle(ctx context.Context, words []word) ([]ledger.Applied, erro
 		}
 	}
 	return p.fake.Settle(ctx, words)
+}
+
+func (p picky) Begin(ctx context.Context, jobs []int) ([]ledger.Applied, error) {
+	if slices.Contains(jobs, 3) {
+		return nil, errBad
+	}
+	return p.fake.Begin(ctx, jobs)
 }
 
 func TestPanic(t *testing.T) {
