@@ -122,11 +122,7 @@ const (
 // look goes through a list backwards, a bounded look at a time, until it has what f asks for or has looked at enough.
 func look[T any](ctx context.Context, q querier, f webhook.Filter, sql string, more []any,
 	scan func(pgx.Rows) (T, time.Time, bool, error), id func(T) int64) (out []T, next int64, err error) {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = 50
-	}
-	at := before(f.Page)
+	limit, at := pageSize(f.Page), before(f.Page)
 	for range lookTimes {
 		rows, err := q.Query(ctx, sql, append([]any{at, lookRows, f.Project, f.Tenant, f.EventType, f.EventID, f.Subject, f.From, f.To}, more...)...)
 		if err != nil {

@@ -54,7 +54,7 @@ func (db *DB) Endpoint(ctx context.Context, project, id int64) (webhook.Endpoint
 // Endpoints lists a project's, newest first.
 func (db *DB) Endpoints(ctx context.Context, f webhook.Filter) ([]webhook.Endpoint, error) {
 	var out []webhook.Endpoint
-	rows, err := db.conn(ctx).Query(ctx, listEndpointsSQL, f.Project, f.Tenant, before(f.Page), f.Limit)
+	rows, err := db.conn(ctx).Query(ctx, listEndpointsSQL, f.Project, f.Tenant, before(f.Page), pageSize(f.Page))
 	if err == nil {
 		out, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (webhook.Endpoint, error) { return scanEndpoint(r) })
 	}
