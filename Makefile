@@ -22,7 +22,7 @@ help:
 
 build:
 	@mkdir -p bin
-	go build -trimpath -o bin/onceward ./cmd/onceward
+	go build -o bin/onceward ./cmd/onceward
 
 run: build
 	@bin/onceward serve --listen $(LISTEN) --store $(STORE) --allow-private-networks --walkthrough
