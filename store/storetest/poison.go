@@ -28,7 +28,7 @@ func (r *rig) poison(op, table, when string) {
 		r.exec("CREATE TRIGGER poison BEFORE " + op + " ON " + table + " WHEN " + when + " BEGIN SELECT RAISE(ABORT, 'poisoned'); END")
 		return
 	}
-	r.exec("CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'poisoned'; END $$;" +
+	r.exec("CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'poisoned' USING ERRCODE = 'check_violation'; END $$;" +
 		"CREATE TRIGGER poison BEFORE " + op + " ON " + table + " FOR EACH ROW WHEN (" + when + ") EXECUTE FUNCTION poison()")
 }
 
