@@ -22,8 +22,10 @@ type WorkerConfig struct {
 	IDs   *ids.Codec
 	Rules Rules
 
-	Slack       time.Duration // a delivery's lease is its endpoint's time-out and this (10 s; at least 3 s)
-	Concurrency int           // attempts at a time (128); each holds a connection, its payload and two goroutines
+	Slack time.Duration // a delivery's lease is its endpoint's time-out and this (10 s; at least 3 s)
+	// Concurrency is how many attempts are made at a time (512). Each holds a connection, its payload and some goroutines. Endpoints that hang to their
+	// time-outs hold as many places as their max_in_flight, so it wants to be many times that.
+	Concurrency int
 	Grace       time.Duration // how long attempts may finish after a stop (20 s)
 	Owner       string        // names this process in the ledger; else host, pid and chance
 	Logger      *slog.Logger  // one wide line per attempt; nil: nothing is logged
@@ -53,7 +55,7 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 		c.Slack = 10 * time.Second
 	}
 	if c.Concurrency == 0 {
-		c.Concurrency = 128
+		c.Concurrency = 512
 	}
 	if c.Owner == "" {
 		host, _ := os.Hostname()

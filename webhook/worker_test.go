@@ -202,7 +202,7 @@ func TestOnTheWire(t *testing.T) {
 	if o.Latency <= 0 || o.Ago < o.Latency || o.Ago > 10*time.Second {
 		t.Errorf("latency %v, ago %v", o.Latency, o.Ago)
 	}
-	if a := b.store.asked; a.Owner != "test" || a.Slack != 10*time.Second || a.Max > 128 {
+	if a := b.store.asked; a.Owner != "test" || a.Slack != 10*time.Second || a.Max > 512 {
 		t.Errorf("asked for %+v", a)
 	}
 
