@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/ids"
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/store/sqlite"
 	"github.com/onceward/onceward/webhook"
 )
@@ -30,6 +31,8 @@ type rig struct {
 	answer func(w http.ResponseWriter, q *http.Request, n int) // to the nth POST of an event
 	got    map[string][]post
 	stops  []func()
+
+	observe func(webhook.Outcome, ledger.Applied) // of the workers to come
 }
 
 // post is what the receiver got.
@@ -124,7 +127,7 @@ func (r *rig) work(store webhook.Sender) (w *webhook.Worker, stop func()) {
 	if store == nil {
 		store = r.db
 	}
-	w, err := webhook.NewWorker(webhook.WorkerConfig{Store: store, IDs: r.codec, Rules: r.rules})
+	w, err := webhook.NewWorker(webhook.WorkerConfig{Store: store, IDs: r.codec, Rules: r.rules, Observe: r.observe})
 	if err != nil {
 		r.Fatal(err)
 	}

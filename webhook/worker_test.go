@@ -79,7 +79,7 @@ type bundle struct {
 	log   bytes.Buffer
 }
 
-func setup(t *testing.T) *bundle {
+func setup(t testing.TB) *bundle {
 	t.Helper()
 	s, err := webhook.NewSealer(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
@@ -97,7 +97,7 @@ func setup(t *testing.T) *bundle {
 }
 
 // job makes a job to url, and answers it with its secret.
-func (b *bundle) job(t *testing.T, url string) (webhook.Job, string) {
+func (b *bundle) job(t testing.TB, url string) (webhook.Job, string) {
 	t.Helper()
 	e, secret, err := webhook.EndpointSpec{URL: &url, Tenant: new("acme"), Headers: &map[string]string{"X-Ours": "1", "User-Agent": "ours/2"}}.New(9, b.rules)
 	if err != nil {
