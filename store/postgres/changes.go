@@ -152,10 +152,8 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 	for _, f := range ch.last {
 		f(b)
 	}
-	if b.Len() > 0 {
-		if err := ch.tx.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
+	if err := ch.tx.send(ctx, b); err != nil {
+		return err
 	}
 	for q, at := range ch.wakes {
 		ch.tx.afterCommit(func() { h.wake(q, at.Sub(ch.tx.now)) })

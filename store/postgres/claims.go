@@ -75,6 +75,20 @@ func (tx *txn) readClaims(ctx context.Context, sql string, ids []int64) (map[int
 	return out, rows.Err()
 }
 
+// queueLockClaimsOf adds lockClaimsOf to b; what it reads goes into out.
+func queueLockClaimsOf(b *pgx.Batch, messages []int64, out map[int64]*claim) {
+	b.Queue(lockClaimsOfSQL, messages).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			c, err := scanClaim(rows)
+			if err != nil {
+				return err
+			}
+			out[c.ID] = c
+		}
+		return rows.Err()
+	})
+}
+
 // queueSaveClaims adds the writing of claims to b. The transaction has them locked.
 func queueSaveClaims(b *pgx.Batch, claims []*claim) {
 	if len(claims) > 0 {

@@ -64,6 +64,20 @@ func (tx *txn) readMessages(ctx context.Context, sql string, ids []int64) (map[i
 	return out, rows.Err()
 }
 
+// queueLockMessages adds lockMessages to b; what it reads goes into out.
+func queueLockMessages(b *pgx.Batch, ids []int64, out map[int64]*queue.Row) {
+	b.Queue(lockMessagesSQL, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			r, err := scanRow(rows)
+			if err != nil {
+				return err
+			}
+			out[r.ID] = r
+		}
+		return rows.Err()
+	})
+}
+
 // queueSaveMessages adds the writing of rows to b. The transaction has them locked.
 func queueSaveMessages(b *pgx.Batch, rows []*queue.Row) {
 	if len(rows) > 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/queue"
@@ -14,7 +16,7 @@ var settleQueuesSQL = stmt("settle_queues")
 // Settle applies receipts' acts. Calls of many share commits.
 func (db *DB) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settled, error) {
 	out := make([]queue.Settled, len(items))
-	err := through(ctx, db, "settle", db.settles, db.settleIn, items, func(i int, s queue.Settled, err error) {
+	err := through(ctx, db, "settle", db.settles, db.settleNow, items, func(i int, s queue.Settled, err error) {
 		if err != nil {
 			s = queue.Settled{Err: err}
 		}
@@ -24,69 +26,86 @@ func (db *DB) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settle
 }
 
 func (db *DB) commitSettles(ctx context.Context, items []queue.Settle) ([]batch.Result[queue.Settled], error) {
-	return commitTx(ctx, db, items, db.settleIn)
+	out, err := db.settle(ctx, items, true)
+	if err != nil {
+		return nil, err
+	}
+	return results(out), nil
 }
 
-// settleIn applies items in the transaction that ctx carries: lock, rule, save.
-func (db *DB) settleIn(ctx context.Context, items []queue.Settle) ([]queue.Settled, error) {
-	tx := db.carried(ctx)
-	queues, err := tx.queuesNamed(ctx, items)
-	if err != nil {
-		return nil, err
-	}
-	var ids, mayDie []int64
-	for _, s := range items {
-		ids = append(ids, s.ID)
-		if s.Verb == queue.Nack {
-			mayDie = append(mayDie, s.ID)
-		}
-	}
-	claims, err := tx.lockClaimsOf(ctx, mayDie)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.lockMessages(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	groups, err := tx.groupsToExtend(ctx, items, rows)
-	if err != nil {
-		return nil, err
-	}
-	left, err := tx.leftTo(ctx, items, queues, rows)
-	if err != nil {
-		return nil, err
-	}
-	ch := newChanges(tx, claims)
-	out := make([]queue.Settled, len(items))
-	for i, s := range items {
-		q, ok := queues[queueName{s.Project, s.Queue}]
-		if !ok {
-			out[i].Err = noQueue(s.Queue)
-			continue
-		}
-		out[i] = settleOne(ch, q, rows, groups, left, s)
-	}
-	return out, ch.flush(ctx, db.hub)
+// settleNow applies items in the transaction that ctx carries.
+func (db *DB) settleNow(ctx context.Context, items []queue.Settle) ([]queue.Settled, error) {
+	return db.settle(ctx, items, false)
 }
 
-// settleOne applies one act. What is wrong with it is in the answer.
-func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map[int64]*group, left map[int64]queue.DLQ, s queue.Settle) queue.Settled {
+// settleBatch is one commit's items, and what they name: its rows are locked.
+type settleBatch struct {
+	items  []queue.Settle
+	queues map[queueName]settleQueue
+	claims map[int64]*claim
+	rows   map[int64]*queue.Row
+	groups map[int64]*group    // looked at where something is extended
+	left   map[int64]queue.DLQ // of the queues of rows that are not where their act looks for them
+}
+
+// settle applies items in two round trips: begin, look and lock; then, the rules applied, save and commit.
+func (db *DB) settle(ctx context.Context, items []queue.Settle, alone bool) (out []queue.Settled, err error) {
+	s := settleBatch{items: items}
+	err = db.inWith(ctx, s.look, func(ctx context.Context, tx *txn) (err error) {
+		tx.flushCommits = tx.flushCommits || alone
+		if s.groups, err = tx.groupsToExtend(ctx, items, s.rows); err != nil {
+			return err
+		}
+		if s.left, err = tx.leftTo(ctx, s); err != nil {
+			return err
+		}
+		ch := newChanges(tx, s.claims)
+		out = make([]queue.Settled, len(items))
+		for i := range items {
+			out[i] = s.one(ch, items[i])
+		}
+		return ch.flush(ctx, db.hub)
+	})
+	return out, err
+}
+
+// look adds to b the look at queues, and the locking of claims and messages, in their order.
+func (s *settleBatch) look(b *pgx.Batch) {
+	s.queues, s.claims, s.rows = map[queueName]settleQueue{}, map[int64]*claim{}, map[int64]*queue.Row{}
+	var mayDie []int64
+	for _, it := range s.items {
+		if it.Verb == queue.Nack {
+			mayDie = append(mayDie, it.ID)
+		}
+	}
+	queueQueuesNamed(b, s.items, s.queues)
+	if len(mayDie) > 0 {
+		queueLockClaimsOf(b, mayDie, s.claims)
+	}
+	queueLockMessages(b, column(s.items, func(it queue.Settle) int64 { return it.ID }), s.rows)
+}
+
+// one applies one act. What is wrong with it is in the answer.
+func (all *settleBatch) one(ch *changes, s queue.Settle) queue.Settled {
+	q, ok := all.queues[queueName{s.Project, s.Queue}]
+	if !ok {
+		return queue.Settled{Err: noQueue(s.Queue)}
+	}
 	if s.Lease == 0 && q.requireReceipt {
 		return queue.Settled{Err: fault.Invalid("/receipt_handle", "queue %q requires a receipt_handle: a message id cannot tell an old worker from a new one", s.Queue)}
 	}
-	r := rows[s.ID]
+	r := all.rows[s.ID]
 	switch {
 	case r == nil || r.Project != s.Project:
 		return noMessage(s)
-	case r.QueueID != q.id && r.SourceQueue != q.id && left[r.QueueID].ID != q.id:
+	case r.QueueID != q.id && r.SourceQueue != q.id && all.left[r.QueueID].ID != q.id:
 		return noMessage(s)
 	case r.QueueID != q.id && s.Lease != 0:
 		return queue.Settled{Reason: queue.LeaseLost} // dead-lettered or redriven since, which ended the receipt
 	case r.QueueID != q.id:
 		return queue.Settled{Reason: queue.NotInFlight}
 	}
-	was, g := r.GroupID, groups[r.GroupID]
+	was, g := r.GroupID, all.groups[r.GroupID]
 	of := queue.Group{Free: true}
 	if g != nil {
 		of = queue.Group{Free: g.inFlight < g.slots, Disabled: g.disabled}
@@ -99,17 +118,17 @@ func settleOne(ch *changes, q settleQueue, rows map[int64]*queue.Row, groups map
 		g.inFlight += c.Slot
 	}
 	if c.Delete {
-		delete(rows, r.ID)
+		delete(all.rows, r.ID)
 	}
 	ch.message(r, was, c)
 	return done
 }
 
 // leftTo gives the dead-letter queues of those rows that are not where their act looks for them: a redrive may have taken them from there.
-func (tx *txn) leftTo(ctx context.Context, items []queue.Settle, queues map[queueName]settleQueue, rows map[int64]*queue.Row) (map[int64]queue.DLQ, error) {
+func (tx *txn) leftTo(ctx context.Context, all settleBatch) (map[int64]queue.DLQ, error) {
 	moved := map[int64]*queue.Row{}
-	for _, s := range items {
-		if r := rows[s.ID]; r != nil && r.QueueID != queues[queueName{s.Project, s.Queue}].id {
+	for _, s := range all.items {
+		if r := all.rows[s.ID]; r != nil && r.QueueID != all.queues[queueName{s.Project, s.Queue}].id {
 			moved[r.ID] = r
 		}
 	}
@@ -152,34 +171,29 @@ type settleQueue struct {
 	dlq            queue.DLQ
 }
 
-// queuesNamed reads the queues that the items name.
-func (tx *txn) queuesNamed(ctx context.Context, items []queue.Settle) (map[queueName]settleQueue, error) {
-	out := map[queueName]settleQueue{}
+// queueQueuesNamed adds to b the look at the queues that the items name; they go into out.
+func queueQueuesNamed(b *pgx.Batch, items []queue.Settle, out map[queueName]settleQueue) {
+	seen := map[queueName]bool{}
 	var names []queueName
 	for _, s := range items {
-		n := queueName{s.Project, s.Queue}
-		if _, ok := out[n]; !ok {
-			out[n] = settleQueue{}
+		if n := (queueName{s.Project, s.Queue}); !seen[n] {
+			seen[n] = true
 			names = append(names, n)
 		}
 	}
-	clear(out)
-	rows, err := tx.Query(ctx, settleQueuesSQL,
+	b.Queue(settleQueuesSQL,
 		column(names, func(n queueName) int64 { return n.project }),
-		column(names, func(n queueName) string { return n.name }))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var n int
-		var q settleQueue
-		var retention float64
-		if err := rows.Scan(&n, &q.id, &q.requireReceipt, &q.dlq.ID, &retention); err != nil {
-			return nil, err
+		column(names, func(n queueName) string { return n.name })).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var n int
+			var q settleQueue
+			var retention float64
+			if err := rows.Scan(&n, &q.id, &q.requireReceipt, &q.dlq.ID, &retention); err != nil {
+				return err
+			}
+			q.dlq.Retention = duration(retention)
+			out[names[n-1]] = q
 		}
-		q.dlq.Retention = duration(retention)
-		out[names[n-1]] = q
-	}
-	return out, rows.Err()
+		return rows.Err()
+	})
 }

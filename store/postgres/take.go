@@ -48,9 +48,9 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 				}
 				out.Verdicts[v]++
 			}
-			full = len(k.messages) == t.Max
+			full = k.looked == t.Max
 			var err error
-			out.Jobs, err = k.save(ctx, db.hub, full)
+			out.Jobs, err = k.save(ctx, db.hub)
 			return err
 		})
 		return len(out.Verdicts) > 0, err
@@ -75,6 +75,7 @@ type taking struct {
 	*changes
 	messages []takenMessage
 	visited  []int64 // groups, in turn
+	looked   int     // rows
 	took     map[int64]int
 	granted  []grantedJob
 }
@@ -106,6 +107,7 @@ func (k *taking) lock(ctx context.Context, limit int) error {
 		if err != nil {
 			return err
 		}
+		k.looked++
 		if n := len(k.visited); n == 0 || k.visited[n-1] != group {
 			k.visited = append(k.visited, group)
 		}
@@ -166,26 +168,16 @@ func (k *taking) wait(m takenMessage, d time.Duration) error {
 }
 
 // save writes it all, and reads what the granted attempts need. A group that was visited goes to the tail, or waits for
-// its next message; where the limit left it nothing, it keeps its turn.
-func (k *taking) save(ctx context.Context, h *hub, full bool) ([]webhook.Job, error) {
+// its next message.
+func (k *taking) save(ctx context.Context, h *hub) ([]webhook.Job, error) {
 	if len(k.visited) == 0 {
 		return nil, nil
 	}
-	had := map[int64]bool{}
-	for _, m := range k.messages {
-		had[m.group] = true
-	}
-	var groups []int64
-	var took []int32
-	for _, id := range k.visited {
-		if had[id] || !full {
-			groups, took = append(groups, id), append(took, int32(k.took[id]))
-		}
-	}
+	took := column(k.visited, func(id int64) int32 { return int32(k.took[id]) })
 	jobs := make([]webhook.Job, len(k.granted))
 	k.extra = append(k.extra, func(b *pgx.Batch) {
 		queueJobs(b, k.granted, jobs)
 	})
-	k.last = append(k.last, func(b *pgx.Batch) { b.Queue(takeGroupsSQL, groups, took) })
+	k.last = append(k.last, func(b *pgx.Batch) { b.Queue(takeGroupsSQL, k.visited, took) })
 	return jobs, k.flush(ctx, h)
 }

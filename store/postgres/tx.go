@@ -15,7 +15,9 @@ type txn struct {
 	*pgx.Conn
 	now   time.Time
 	after []func() // what is done once it is committed: wake-ups
-	depth int
+
+	flushCommits bool // changes.flush is the last of it, and commits in the same round trip
+	committed    bool
 }
 
 // afterCommit has f called once the transaction is committed.
@@ -59,11 +61,16 @@ const (
 // again from the start, so fn must leave nothing behind in memory that it does not overwrite. One whose commit may or may not have happened is
 // not: its caller is told.
 func (db *DB) in(ctx context.Context, fn func(ctx context.Context, tx *txn) error) error {
+	return db.inWith(ctx, func(*pgx.Batch) {}, fn)
+}
+
+// inWith is in, with first's statements sent in the same round trip as the transaction's begin.
+func (db *DB) inWith(ctx context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
 	if tx := db.carried(ctx); tx != nil {
-		return db.fault(ctx, tx.nested(ctx, fn))
+		return db.fault(ctx, tx.nested(ctx, first, fn))
 	}
 	for try := 1; ; try++ {
-		err := db.try(ctx, fn)
+		err := db.try(ctx, first, fn)
 		if err == nil || try == maxTries || !again(err) {
 			return db.fault(ctx, err)
 		}
@@ -86,7 +93,7 @@ func pause(ctx context.Context, try int) error {
 
 // try runs fn in a transaction of its own. A caller that goes away does not cut it off: statements are short, and a
 // connection cut off in one is lost.
-func (db *DB) try(ctx context.Context, fn func(ctx context.Context, tx *txn) error) error {
+func (db *DB) try(ctx context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
 	c, err := db.pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -95,17 +102,20 @@ func (db *DB) try(ctx context.Context, fn func(ctx context.Context, tx *txn) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
 	defer cancel()
 	tx := &txn{Conn: c.Conn()}
-	if err := tx.begin(ctx); err != nil {
+	if err := tx.begin(ctx, first); err != nil {
+		tx.Exec(ctx, "rollback")
 		return err
 	}
 	if err := fn(context.WithValue(ctx, txKey{db}, tx), tx); err != nil {
 		tx.Exec(ctx, "rollback") // if it cannot, the pool closes the connection
 		return err
 	}
-	if tag, err := tx.Exec(ctx, "commit"); err != nil {
-		return &commitError{err}
-	} else if tag.String() != "COMMIT" {
-		return errors.New("the transaction was rolled back: a statement in it had failed")
+	if !tx.committed {
+		if tag, err := tx.Exec(ctx, "commit"); err != nil {
+			return &commitError{err}
+		} else if tag.String() != "COMMIT" {
+			return errors.New("the transaction was rolled back: a statement in it had failed")
+		}
 	}
 	for _, f := range tx.after {
 		f()
@@ -113,24 +123,49 @@ func (db *DB) try(ctx context.Context, fn func(ctx context.Context, tx *txn) err
 	return nil
 }
 
-func (tx *txn) begin(ctx context.Context) error {
+func (tx *txn) begin(ctx context.Context, first func(b *pgx.Batch)) error {
 	b := &pgx.Batch{}
 	b.Queue("begin")
 	b.Queue("SELECT now()").QueryRow(func(r pgx.Row) error { return r.Scan(&tx.now) })
+	first(b)
 	return tx.SendBatch(ctx, b).Close()
 }
 
-func (tx *txn) nested(ctx context.Context, fn func(ctx context.Context, tx *txn) error) error {
+// send sends a batch, and with it the commit where that is all that is left to do. A connection lost in it may have committed.
+func (tx *txn) send(ctx context.Context, b *pgx.Batch) error {
+	if tx.flushCommits {
+		b.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
+			tx.committed = tag.String() == "COMMIT"
+			return nil
+		})
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	err := tx.SendBatch(ctx, b).Close()
+	if err != nil && tx.flushCommits && lost(err) {
+		err = &commitError{err}
+	}
+	return err
+}
+
+func (tx *txn) nested(ctx context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
 	if _, err := tx.Exec(ctx, "savepoint inner_act"); err != nil {
 		return err
 	}
 	n := len(tx.after)
-	if err := fn(ctx, tx); err != nil {
+	b := &pgx.Batch{}
+	first(b)
+	err := tx.send(ctx, b)
+	if err == nil {
+		err = fn(ctx, tx)
+	}
+	if err != nil {
 		tx.after = tx.after[:n]
 		tx.Exec(ctx, "rollback to savepoint inner_act; release savepoint inner_act", pgx.QueryExecModeSimpleProtocol)
 		return err
 	}
-	_, err := tx.Exec(ctx, "release savepoint inner_act")
+	_, err = tx.Exec(ctx, "release savepoint inner_act")
 	return err
 }
 
