@@ -24,7 +24,8 @@ func (effect) Terms(j *Job) worker.Terms {
 
 // Do makes one attempt.
 func (e effect) Do(ctx context.Context, j *Job) Outcome {
-	now := time.Now()
+	began := time.Now()
+	now := j.now(began)
 	var r reply
 	if secrets, err := secretsOf(&j.Endpoint, e.w.c.Rules.Sealer, now); err != nil {
 		r.err = err
@@ -34,9 +35,17 @@ func (e effect) Do(ctx context.Context, j *Job) Outcome {
 	}
 	f := judge(r.answer, j.terms(), rand.Float64())
 	return Outcome{
-		Job: j, Kind: f.kind, RetryIn: f.retryIn, Result: f.result, Status: r.status, began: now,
+		Job: j, Kind: f.kind, RetryIn: f.retryIn, Result: f.result, Status: r.status, began: began,
 		Latency: r.latency, Response: r.body, Error: f.why, Disable: f.disable,
 	}
+}
+
+// now is the database's time as far as the job knows it, given ours.
+func (j *Job) now(ours time.Time) time.Time {
+	if j.TakenAt.IsZero() {
+		return ours
+	}
+	return j.TakenAt.Add(ours.Sub(j.received))
 }
 
 // timeout ends an attempt before its lease, whatever the endpoint says.

@@ -162,6 +162,12 @@ type Job struct {
 	EventType  string
 	Payload    []byte
 	Endpoint   Endpoint
+
+	// TakenAt is the database's time of the receive, so that a request is dated and signed right though the worker's clock is
+	// not. Zero: the worker's clock is used.
+	TakenAt time.Time
+
+	received time.Time // the same moment by the worker's monotonic clock
 }
 
 // Outcome is how a job's attempt ended.

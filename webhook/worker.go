@@ -100,9 +100,10 @@ func (s source) Receive(ctx context.Context, max int) ([]*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs := make([]*Job, len(t.Jobs))
+	jobs, now := make([]*Job, len(t.Jobs)), time.Now()
 	for i := range t.Jobs {
 		jobs[i] = &t.Jobs[i]
+		jobs[i].received = now
 	}
 	return jobs, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -278,6 +279,29 @@ func TestWorkerOutcomes(t *testing.T) {
 				t.Errorf("begun %d times, observed %d, received %d", len(b.store.begun), observed, seen.Load())
 			}
 		})
+	}
+}
+
+// The worker's clock is an hour behind the database's: the receiver still finds the request in time, and a secret that ended has ended.
+func TestSignedByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var h http.Header
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { h = q.Header }))
+	defer s.Close()
+	j, former := b.job(t, s.URL)
+	theirs := time.Now().Add(time.Hour)
+	j.TakenAt = theirs
+	second, err := webhook.Rotate(theirs.Add(-time.Hour), &j.Endpoint, nil, 30*time.Minute, b.rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.run(t, 1, j)
+	if err := webhook.Verify(h, j.Payload, theirs, second); err != nil {
+		t.Error(err)
+	}
+	if err := webhook.Verify(h, j.Payload, theirs, former); !errors.Is(err, webhook.ErrBadSignature) {
+		t.Errorf("signed with a secret that ended: %v", err)
 	}
 }
 
