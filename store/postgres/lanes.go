@@ -9,6 +9,13 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
+var (
+	_ webhook.Endpoints  = (*DB)(nil)
+	_ webhook.Deliveries = (*DB)(nil)
+	_ webhook.Sender     = (*DB)(nil)
+	_ ledger.Store       = (*DB)(nil)
+)
+
 // lanes gather the calls of one process that share commits: events and their deliveries, outcomes, and workers' keys.
 // Each has one commit under way at a time: a second would wait for the first's groups.
 type lanes struct {
