@@ -72,6 +72,7 @@ func TestConnectionsCut(t *testing.T) {
 	axe := openAt(t, url+"&application_name=axe")
 	make1(t, db, "jobs")
 	var answered, acked sync.Map
+	var stored atomic.Int64
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	for range 3 {
@@ -79,6 +80,7 @@ func TestConnectionsCut(t *testing.T) {
 			for !stop.Load() {
 				if out, err := db.Publish(t.Context(), queue.Publish{Project: 1, Queue: "jobs", Body: []byte(`1`)}); err == nil && out[0].Err == nil {
 					answered.Store(out[0].ID, true)
+					stored.Add(1)
 				} else if c := fault.CodeOf(err); c != fault.Unavailable {
 					t.Errorf("publish: %v", err)
 				}
@@ -104,7 +106,8 @@ func TestConnectionsCut(t *testing.T) {
 		})
 	}
 	for range 15 {
-		time.Sleep(60 * time.Millisecond) // traffic between the cuts
+		some := stored.Load() + 5
+		eventually(t, "traffic between the cuts", func() bool { return stored.Load() > some })
 		if _, err := axe.pool.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'onceward' AND datname = current_database()"); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 )
 
 var (
-	lockClaimsSQL   = stmt("lock_claims")
 	lockClaimsOfSQL = stmt("lock_claims_of")
 	saveClaimsSQL   = stmt("save_claims")
 	noteClaimsSQL   = stmt("note_claims")
@@ -28,7 +27,7 @@ type claim struct {
 	kind string
 }
 
-// scanClaim reads a row of lock_claims.sql's columns, and what follows them into more.
+// scanClaim reads a row of lock_claims_of.sql's columns, and what follows them into more.
 func scanClaim(rows pgx.Rows, more ...any) (*claim, error) {
 	c, hash, window := &claim{}, []byte(nil), 0.0
 	err := rows.Scan(append([]any{
@@ -42,11 +41,6 @@ func scanClaim(rows pgx.Rows, more ...any) (*claim, error) {
 	copy(c.Hash[:], hash)
 	c.Window = duration(window)
 	return c, nil
-}
-
-// lockClaims locks claims by id and reads those that are there.
-func (tx *txn) lockClaims(ctx context.Context, ids []int64) (map[int64]*claim, error) {
-	return tx.readClaims(ctx, lockClaimsSQL, ids)
 }
 
 // lockClaimsOf locks the claims that messages carry, and reads them by the claims' ids. It comes before the
