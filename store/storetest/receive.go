@@ -25,9 +25,6 @@ var receiveTests = []named{
 	{"H-Q09: a group whose messages are delayed comes in time", groupDelayed},
 	{"a crowd in one group does not keep another waiting", crowd},
 	{"a paused queue hands out nothing and takes publishes", paused},
-	{"a waiter is woken by a publish", waiterWoken},
-	{"a waiter is let go when its context ends", waiterEnds},
-	{"H-Q14: a store that closes lets waiters go and keeps what it answered", waiterClosed},
 	{"H-Q11: behind an overload of high priority the low one's age shows", lowShows},
 	{"I2, H-Q02: a lease outlives a restart, and its receipt still acks", leaseSurvives},
 	{"H-Q04: an abandoned receive leaves nothing in flight for ever", receiveAbandoned},
@@ -244,84 +241,6 @@ func paused(r *rig) {
 	want(r, "received", len(r.receive("jobs", 10, time.Minute)), 2)
 	_, err = r.PauseQueue(r.ctx, 1, "gone", true)
 	want(r, "not found", errors.Is(err, queue.ErrQueueNotFound), true)
-}
-
-func waiterWoken(r *rig) {
-	r.queue("jobs")
-	for _, g := range []string{"", "g"} {
-		got := make(chan queue.Message)
-		go func() {
-			for r.ctx.Err() == nil {
-				l, err := r.Receive(r.ctx, queue.Receive{Project: 1, Queue: "jobs", Max: 1, Visibility: time.Minute})
-				if err == nil && len(l) == 1 {
-					got <- l[0]
-					return
-				}
-				ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
-				r.WaitMessages(ctx, 1, "jobs")
-				cancel()
-			}
-		}()
-		id := r.publish(queue.Publish{Queue: "jobs", Group: g})[0]
-		select {
-		case m := <-got:
-			want(r, "id", m.ID, id)
-		case <-time.After(10 * time.Second):
-			r.Fatalf("group %q: nobody was woken in 10 s", g)
-		}
-	}
-}
-
-func waiterEnds(r *rig) {
-	r.queue("jobs")
-	ctx, cancel := context.WithTimeout(r.ctx, 50*time.Millisecond)
-	defer cancel()
-	done := make(chan struct{})
-	go func() { r.WaitMessages(ctx, 1, "jobs"); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(5 * time.Second):
-		r.Error("the wait did not end with its context")
-	}
-}
-
-func waiterClosed(r *rig) {
-	r.queue("jobs")
-	r.publish(bodies("jobs", 40)...)
-	l := r.receive("jobs", 40, time.Minute)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
-			defer cancel()
-			r.WaitMessages(ctx, 1, "jobs")
-			if ctx.Err() != nil {
-				r.Error("a waiter was not let go")
-			}
-		})
-	}
-	acked := make(chan int64, len(l))
-	s := r.Store
-	for _, m := range l {
-		wg.Go(func() {
-			if out, err := s.Settle(r.ctx, act(queue.Ack, m)); err == nil && out[0].Applied {
-				acked <- m.ID
-			}
-		})
-	}
-	first := <-acked
-	r.reopen()
-	wg.Wait()
-	close(acked)
-	gone := map[int64]bool{first: true}
-	for id := range acked {
-		gone[id] = true
-	}
-	for _, m := range l {
-		if gone[m.ID] && r.count("SELECT count(*) FROM messages WHERE id = "+itoa(m.ID)) > 0 {
-			r.Errorf("the ack of %d was answered and is not kept", m.ID)
-		}
-	}
 }
 
 func lowShows(r *rig) {

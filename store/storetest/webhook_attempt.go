@@ -29,7 +29,19 @@ var attemptTests = []named{
 	{"I7: the same outcome twice is settled once", attemptTwice},
 	{"H-L19: past the receiver's window an unknown outcome is stuck", attemptWindow},
 	{"I5: takers at once never have one delivery twice", attemptRace},
+	{"I14: a job says when it was taken, by the database's clock", attemptTakenAt},
 	{"I16: workers that die, lie and come late: everything comes to rest", attemptStorm},
+}
+
+func attemptTakenAt(r *rig) {
+	r.endpoint()
+	r.delivery("evt1")
+	before := r.now().Truncate(time.Microsecond)
+	j := r.job()
+	if j.TakenAt.Before(before) || j.TakenAt.After(r.now()) {
+		r.Errorf("taken at %v, want between %v and now", j.TakenAt, before)
+	}
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
 }
 
 func attemptRetry(r *rig) {
