@@ -91,8 +91,8 @@ func (db *DB) unlessLocked(ctx context.Context, queue int64, look func() (got bo
 
 // receiveGrouped looks at the groups whose turn it is, until it has enough or they have no more.
 func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receive) (out []queue.Message, err error) {
-	if err := db.lapse(ctx, lapseFirst); err != nil {
-		return nil, err
+	if err := db.lapse(ctx, lapseFirst); err != nil && (!badItem(err) || db.carried(ctx) != nil) {
+		return nil, err // by one row's fault it is no reason to hand out nothing: the sweep has time for that
 	}
 	bytes := 0
 	for range groupRounds {

@@ -12,6 +12,7 @@ import (
 )
 
 var (
+	sweepLapsedSQL      = stmt("sweep_lapsed")
 	sweepLastTriesSQL   = stmt("sweep_last_tries")
 	sweepDLQsSQL        = stmt("sweep_dlqs")
 	sweepPublishKeysSQL = stmt("sweep_publish_keys")
@@ -62,13 +63,20 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 	return total, errors.Join(errs...)
 }
 
-// sweepLeases gives back the slots of grouped leases that ran out.
+// sweepLeases gives back the slots of grouped leases that ran out: by one statement, or, where a row fails that, each apart.
 func (db *DB) sweepLeases(ctx context.Context, limit int) (n int, err error) {
 	err = db.alone(ctx, func(ctx context.Context) error {
 		n, err = db.lapsed(ctx, limit)
 		return err
 	})
-	return n, err
+	if err == nil || !badItem(err) {
+		return n, err
+	}
+	ids, err := db.ids(ctx, sweepLapsedSQL, limit)
+	if err != nil {
+		return 0, err
+	}
+	return db.eachApart(ctx, ids, db.lapseRows)
 }
 
 // deleting is a duty that is one statement.
@@ -89,31 +97,34 @@ func (db *DB) sweepLastTries(ctx context.Context, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return db.eachApart(ctx, ids, func(ctx context.Context, tx *txn, ids []int64) (n int, err error) {
-		claims, err := tx.lockClaimsOf(ctx, ids)
-		if err != nil {
-			return 0, err
-		}
-		rows, err := tx.lockFreeMessages(ctx, ids)
-		if err != nil {
-			return 0, err
-		}
-		dlqs, err := tx.dlqsOf(ctx, rows)
-		if err != nil {
-			return 0, err
-		}
-		ch := newChanges(tx, claims)
-		for _, r := range byID(rows) {
-			dlq, ok := dlqs[r.QueueID]
-			if was := r.GroupID; ok {
-				if c, did := r.Lapse(tx.now, dlq); did {
-					ch.message(r, was, c)
-					n++
-				}
+	return db.eachApart(ctx, ids, db.lapseRows)
+}
+
+// lapseRows applies queue.Row.Lapse to messages whose leases ran out.
+func (db *DB) lapseRows(ctx context.Context, tx *txn, ids []int64) (n int, err error) {
+	claims, err := tx.lockClaimsOf(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := tx.lockFreeMessages(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	dlqs, err := tx.dlqsOf(ctx, rows)
+	if err != nil {
+		return 0, err
+	}
+	ch := newChanges(tx, claims)
+	for _, r := range byID(rows) {
+		dlq, ok := dlqs[r.QueueID]
+		if was := r.GroupID; ok {
+			if c, did := r.Lapse(tx.now, dlq); did {
+				ch.message(r, was, c)
+				n++
 			}
 		}
-		return n, ch.flush(ctx, db.hub)
-	})
+	}
+	return n, ch.flush(ctx, db.hub)
 }
 
 // dlqsOf reads where the dead letters of the rows' queues go.
