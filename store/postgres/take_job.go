@@ -62,7 +62,7 @@ func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
 // job is what claim and message say of the attempt.
 func (g grantedJob) job() webhook.Job {
 	return webhook.Job{ClaimID: g.claim.ID, Fence: g.claim.Fence, MessageID: g.ID, Lease: g.Lease, LeaseFor: g.lease, Project: g.claim.Project,
-		Attempt: g.claim.Attempt, Tries: g.claim.Tries, Policy: g.claim.Policy}
+		Attempt: g.claim.Attempt, Tries: g.claim.Tries, Policy: g.claim.Policy, TakenAt: g.ReceivedAt}
 }
 
 func durations(seconds []float64) []time.Duration {

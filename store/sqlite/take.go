@@ -202,7 +202,7 @@ func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 	switch r.Verdict {
 	case ledger.Granted:
 		j.ClaimID, j.Fence, j.Attempt, j.Tries, j.Policy, j.Project = c.ID, c.Fence, c.Attempt, c.Tries, c.Policy, c.Project
-		j.MessageID, j.Lease, j.LeaseFor = m.ID, m.Lease, lease
+		j.MessageID, j.Lease, j.LeaseFor, j.TakenAt = m.ID, m.Lease, lease, m.ReceivedAt
 		j.DeliveryID, j.Cause, j.KeySend = d.ID, causeOf(&d, &c), d.KeySend
 		if j.Ladder, err = ladder(d.Ladder); err != nil {
 			return nil, err
