@@ -128,8 +128,8 @@ func (s *server) post(b *testing.B, path string, body []byte, to any) {
 	}
 }
 
-// share has callers make b.N calls, each with its number.
-func share(b *testing.B, callers int, call func(i int)) {
+// share has callers make n calls, each with its number.
+func share(n, callers int, call func(i int)) {
 	next := make(chan int, callers)
 	var w sync.WaitGroup
 	for range callers {
@@ -139,7 +139,7 @@ func share(b *testing.B, callers int, call func(i int)) {
 			}
 		})
 	}
-	for i := range b.N {
+	for i := range n {
 		next <- i
 	}
 	close(next)

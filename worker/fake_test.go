@@ -27,7 +27,6 @@ type fake struct {
 
 	mu       sync.Mutex
 	waiting  []int
-	free     func() int // jobs that could be started, as the test knows it
 	running  int
 	most     int
 	lease    time.Duration

@@ -144,7 +144,7 @@ func TestNewEventID(t *testing.T) {
 	if !slices.IsSorted(made) {
 		t.Error("ids of later milliseconds are not later")
 	}
-	if NewEventID(now) == NewEventID(now) {
+	if one, two := NewEventID(now), NewEventID(now); one == two {
 		t.Error("two events of one millisecond have one id")
 	}
 }

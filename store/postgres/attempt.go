@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/webhook"
 )
 
@@ -91,11 +90,3 @@ func attemptsOf(ctx context.Context, q querier, deliveries []int64) (map[int64][
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// causeOf says why a try is made: why its delivery is sent, or because the one before did not do it.
-func causeOf(c *ledger.Claim, delivery webhook.Cause) webhook.Cause {
-	if c.Tries > 1 {
-		return webhook.ByRetry
-	}
-	return delivery
-}
