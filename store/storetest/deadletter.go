@@ -245,14 +245,8 @@ func manyDead(r *rig) {
 	}
 	r.publish(b...)
 	n := 0
-	var last time.Time
-	r.eventually("all are in flight", func() bool {
-		for _, m := range r.receive("jobs", 100, 300*time.Millisecond) {
-			n, last = n+1, m.VisibleAt
-		}
-		return n == 230
-	})
-	r.past(last)
+	r.eventually("all are in flight", func() bool { n += len(r.receive("jobs", 100, time.Minute)); return n == 230 })
+	r.age("messages", "vis", "true", 2*time.Minute)
 	first, err := r.Sweep(r.ctx, 50)
 	r.ok(err)
 	if got := r.count("SELECT count(*) FROM messages WHERE dead_at IS NOT NULL"); got == 0 || got > 100 {

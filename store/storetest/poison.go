@@ -51,9 +51,9 @@ func poisonLapse(r *rig) {
 	}
 	r.publish(b...)
 	var l []queue.Message
-	r.eventually("all are in flight", func() bool { l = append(l, r.receive("jobs", 9, 300*time.Millisecond)...); return len(l) == 9 })
+	r.eventually("all are in flight", func() bool { l = append(l, r.receive("jobs", 9, time.Minute)...); return len(l) == 9 })
+	r.age("messages", "vis", "true", 2*time.Minute)
 	r.poison("UPDATE", "messages", "OLD.id = "+itoa(l[3].ID))
-	r.past(l[8].VisibleAt)
 	r.eventually("the others are dead", func() bool {
 		r.Sweep(r.ctx, 5) // may say what it met
 		return len(r.dead("jobs")) == 8
