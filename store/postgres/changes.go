@@ -137,7 +137,9 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 	b := &pgx.Batch{}
 	queueSaveClaims(b, byID(ch.touched))
 	queueNotes(b, ch.notes)
-	queueDeadAttempts(b, ch.dead)
+	if ctx.Value(untold{}) == nil {
+		queueDeadAttempts(b, ch.dead)
+	}
 	for _, f := range ch.extra {
 		f(b)
 	}

@@ -12,41 +12,70 @@ var (
 	forgetKeysSQL = stmt("claim_forget")
 )
 
-// ReapClaims moves keys whose holders are gone, or whose wait can lead nowhere: see [ledger.Store].
-func (db *DB) ReapClaims(ctx context.Context, limit int) (int, error) {
-	n := 0
-	err := db.in(ctx, func(ctx context.Context, tx *txn) error {
-		n = 0
-		keys, err := tx.lapsedKeys(ctx, limit)
-		if err != nil {
-			return err
-		}
-		ch := newChanges(tx, keys)
-		var ended []*claim
-		for _, c := range byID(keys) {
-			was := c.Claim
-			if !c.Reap(tx.now) {
-				continue // it moved between look and lock
+// ReapClaims moves keys whose holders are gone, or whose wait can lead nowhere: see [ledger.Store]. If the database refuses
+// one, each is moved apart.
+func (db *DB) ReapClaims(ctx context.Context, limit int) (n int, err error) {
+	reap := func(apart bool) error {
+		return db.in(ctx, func(ctx context.Context, tx *txn) error {
+			n = 0
+			keys, err := tx.lapsedKeys(ctx, limit)
+			if err != nil {
+				return err
 			}
-			n++
-			ch.saveClaim(c)
-			if was.State.Held() {
-				ch.note(note{claim: c.ID, what: "lapsed", fence: was.Fence, who: was.Owner, detail: "in state " + string(was.State)})
+			if !apart {
+				n, err = db.reap(ctx, tx, keys)
+				return err
 			}
-			if c.State.Terminal() {
-				ch.note(note{claim: c.ID, what: string(c.State), fence: c.Fence, detail: c.LastError})
-				ended = append(ended, c)
+			for id, c := range keys {
+				moved := 0
+				err := db.in(ctx, func(ctx context.Context, tx *txn) (err error) {
+					moved, err = db.reap(ctx, tx, map[int64]*claim{id: c})
+					return err
+				})
+				if err != nil && !badItem(err) {
+					return err
+				}
+				if err != nil {
+					db.opts.Logger.ErrorContext(ctx, "a key whose holder is gone could not be moved", "claim", id, "error", err)
+					continue
+				}
+				n += moved
 			}
-		}
-		if err := ch.bury(ctx, ended); err != nil {
-			return err
-		}
-		return ch.flush(ctx, db.hub)
-	})
+			return nil
+		})
+	}
+	if err = reap(false); badItem(err) {
+		err = reap(true)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("reap keys: %w", err)
 	}
 	return n, nil
+}
+
+// reap moves those of the locked keys that are to be moved, and answers how many.
+func (db *DB) reap(ctx context.Context, tx *txn, keys map[int64]*claim) (n int, err error) {
+	ch := newChanges(tx, keys)
+	var ended []*claim
+	for _, c := range byID(keys) {
+		was := c.Claim
+		if !c.Reap(tx.now) {
+			continue // it moved between look and lock
+		}
+		n++
+		ch.saveClaim(c)
+		if was.State.Held() {
+			ch.note(note{claim: c.ID, what: "lapsed", fence: was.Fence, who: was.Owner, detail: "in state " + string(was.State)})
+		}
+		if c.State.Terminal() {
+			ch.note(note{claim: c.ID, what: string(c.State), fence: c.Fence, detail: c.LastError})
+			ended = append(ended, c)
+		}
+	}
+	if err := ch.bury(ctx, ended); err != nil {
+		return 0, err
+	}
+	return n, ch.flush(ctx, db.hub)
 }
 
 // lapsedKeys locks at most limit keys that the reaper may move.

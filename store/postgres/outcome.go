@@ -26,7 +26,13 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 }
 
 func (db *DB) commitOutcomes(ctx context.Context, outcomes []webhook.Outcome) ([]batch.Result[ledger.Applied], error) {
-	return commitTx(ctx, db, outcomes, db.settleOutcomes)
+	res, err := commitTx(ctx, db, outcomes, db.settleOutcomes)
+	if len(outcomes) == 1 && badItem(err) {
+		// An attempt is only told of: that it cannot be written must undo no outcome.
+		db.opts.Logger.ErrorContext(ctx, "an attempt cannot be recorded", "delivery", outcomes[0].Job.DeliveryID, "error", err)
+		return commitTx(context.WithValue(ctx, untold{}, true), db, outcomes, db.settleOutcomes)
+	}
+	return res, err
 }
 
 func (db *DB) settleOutcomes(ctx context.Context, outcomes []webhook.Outcome) ([]ledger.Applied, error) {
@@ -159,6 +165,9 @@ func saidLate(o *webhook.Outcome) string {
 
 func (s *settling) save(ctx context.Context, h *hub) error {
 	s.extra = append(s.extra, func(b *pgx.Batch) {
+		if ctx.Value(untold{}) != nil {
+			return
+		}
 		queueAttempts(b, s.attempts)
 		queueLateAttempts(b, s.late)
 	})

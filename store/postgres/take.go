@@ -16,56 +16,102 @@ var (
 	takeMessagesSQL = stmt("take_messages")
 	takeClaimsSQL   = stmt("take_claims")
 	takeGroupsSQL   = stmt("take_groups")
+	takePostponeSQL = stmt("take_postpone")
 )
 
 const (
 	takeQuantum = 4 // of a visit to an endpoint, at least, where so many may go at once
 	maxTake     = 1000
+	maxApart    = 50
 	busyWait    = time.Second // for a claim that somebody has locked
 )
 
 // TakeDeliveries receives and claims deliveries: see [webhook.Sender].
 func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken, error) {
 	started := time.Now()
-	var out webhook.Taken
 	if t.Max <= 0 {
-		return out, nil
+		return webhook.Taken{}, nil
 	}
 	t.Max = min(t.Max, maxTake)
-	grant := randomName()
-	var full bool
-	err := db.unlessLocked(ctx, deliveriesQueue, func() (bool, error) {
-		err := db.in(ctx, func(ctx context.Context, tx *txn) error {
-			k := &taking{changes: newChanges(tx, nil), took: map[int64]int{}}
-			if err := k.lock(ctx, t.Max); err != nil {
-				return err
-			}
-			out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
-			for _, m := range k.messages {
-				v, err := k.rule(m, t, grant)
-				if err != nil {
-					return err
-				}
-				out.Verdicts[v]++
-			}
-			full = k.looked == t.Max
-			var err error
-			out.Jobs, err = k.save(ctx, db.hub)
-			return err
-		})
-		return len(out.Verdicts) > 0, err
-	})
+	k, err := db.take(ctx, t, t.Max)
+	if badItem(err) {
+		k, err = db.takeApart(ctx, t)
+	}
 	if err != nil {
 		return webhook.Taken{}, fmt.Errorf("take deliveries: %w", err)
 	}
-	if full {
+	if k.looked >= t.Max {
 		db.hub.more(deliveriesQueue)
 	}
-	if n := len(out.Verdicts); n > 0 {
-		db.opts.Observe("take", len(out.Jobs), time.Since(started))
+	if len(k.out.Verdicts) > 0 {
+		db.observe("take deliveries", len(k.out.Jobs), started)
 	}
-	return out, nil
+	return k.out, nil
 }
+
+// take takes at most t.Max deliveries of at most so many endpoints, in one transaction. What it looked at is answered with an error too.
+func (db *DB) take(ctx context.Context, t webhook.Take, endpoints int) (k *taking, err error) {
+	grant := randomName()
+	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+		k = &taking{changes: newChanges(tx, nil), took: map[int64]int{}, out: webhook.Taken{Verdicts: map[ledger.Verdict]int{}}}
+		if err := k.lock(ctx, t.Max, endpoints); err != nil {
+			return err
+		}
+		for _, m := range k.messages {
+			v, err := k.rule(m, t, grant)
+			if err != nil {
+				return err
+			}
+			k.out.Verdicts[v]++
+		}
+		return k.save(ctx, db.hub)
+	})
+	return k, err
+}
+
+// takeApart takes one at a time, since the database refuses some row of those that are next. What it refuses is put
+// off: first the attempt of a holder that died, which is only told of, then the message.
+func (db *DB) takeApart(ctx context.Context, t webhook.Take) (*taking, error) {
+	all := &taking{out: webhook.Taken{Verdicts: map[ledger.Verdict]int{}}}
+	one := t
+	one.Max = 1
+	for range min(t.Max, maxApart) {
+		k, err := db.take(ctx, one, 1)
+		if badItem(err) {
+			k, err = db.take(context.WithValue(ctx, untold{}, true), one, 1)
+		}
+		if badItem(err) && len(k.messages) > 0 {
+			m := k.messages[0]
+			db.opts.Logger.ErrorContext(ctx, "a delivery cannot be taken; it is put off", "message", m.ID, "error", err)
+			err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+				if _, err := tx.Exec(ctx, takePostponeSQL, m.ID); err != nil {
+					return err
+				}
+				if _, err := tx.lockGroups(ctx, []int64{m.group}); err != nil {
+					return err
+				}
+				_, err := tx.Exec(ctx, takeGroupsSQL, []int64{m.group}, []int32{0})
+				return err
+			})
+			k.out = webhook.Taken{}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if k.looked == 0 {
+			break
+		}
+		all.looked += k.looked
+		all.out.Jobs = append(all.out.Jobs, k.out.Jobs...)
+		for v, n := range k.out.Verdicts {
+			all.out.Verdicts[v] += n
+		}
+	}
+	return all, nil
+}
+
+// untold marks a context whose attempts are not written: what is only told of must not stand in the way of what is done.
+type untold struct{}
 
 // WaitDeliveries returns when there may be something to take, or ctx ends.
 func (db *DB) WaitDeliveries(ctx context.Context) { db.hub.wait(ctx, deliveriesQueue) }
@@ -73,6 +119,7 @@ func (db *DB) WaitDeliveries(ctx context.Context) { db.hub.wait(ctx, deliveriesQ
 // taking is one transaction's take.
 type taking struct {
 	*changes
+	out      webhook.Taken
 	messages []takenMessage
 	visited  []int64 // groups, in turn
 	looked   int     // rows
@@ -93,8 +140,8 @@ type grantedJob struct {
 }
 
 // lock takes messages and their claims. What somebody else has locked is passed by.
-func (k *taking) lock(ctx context.Context, limit int) error {
-	rows, err := k.tx.Query(ctx, takeMessagesSQL, limit, limit, takeQuantum)
+func (k *taking) lock(ctx context.Context, limit, endpoints int) error {
+	rows, err := k.tx.Query(ctx, takeMessagesSQL, limit, endpoints, takeQuantum)
 	if err != nil {
 		return err
 	}
@@ -169,15 +216,15 @@ func (k *taking) wait(m takenMessage, d time.Duration) error {
 
 // save writes it all, and reads what the granted attempts need. A group that was visited goes to the tail, or waits for
 // its next message.
-func (k *taking) save(ctx context.Context, h *hub) ([]webhook.Job, error) {
+func (k *taking) save(ctx context.Context, h *hub) error {
 	if len(k.visited) == 0 {
-		return nil, nil
+		return nil
 	}
 	took := column(k.visited, func(id int64) int32 { return int32(k.took[id]) })
-	jobs := make([]webhook.Job, len(k.granted))
+	k.out.Jobs = make([]webhook.Job, len(k.granted))
 	k.extra = append(k.extra, func(b *pgx.Batch) {
-		queueJobs(b, k.granted, jobs)
+		queueJobs(b, k.granted, k.out.Jobs)
 	})
 	k.last = append(k.last, func(b *pgx.Batch) { b.Queue(takeGroupsSQL, k.visited, took) })
-	return jobs, k.flush(ctx, h)
+	return k.flush(ctx, h)
 }
