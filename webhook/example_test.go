@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward/webhook"
@@ -25,7 +27,8 @@ func ExampleSign() {
 // What a receiver does first with each request.
 func ExampleVerify() {
 	secret := "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	hook := func(w http.ResponseWriter, r *http.Request) {
+	hooks := http.NewServeMux()
+	hooks.HandleFunc("POST /hooks", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webhook.MaxPayload))
 		if err != nil {
 			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
@@ -36,24 +39,27 @@ func ExampleVerify() {
 			return
 		}
 		// Keep r.Header.Get("Idempotency-Key") with what is done, in one transaction: the same key may come again.
-		w.WriteHeader(http.StatusNoContent)
-	}
-	http.HandleFunc("POST /hooks", hook)
+		io.WriteString(w, "taken")
+	})
 
-	// What the sender makes of an event:
-	raw, _ := webhook.ParseSecret(secret)
-	now, body := time.Now(), []byte(`{"ticket":7}`)
-	h := http.Header{}
-	h.Set("webhook-id", "evt_1")
-	h.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
-	h.Set("webhook-signature", webhook.Sign(raw, "evt_1", now, body))
-	fmt.Println(webhook.Verify(h, body, now, secret))
-	fmt.Println(webhook.Verify(h, []byte(`{"ticket":8}`), now, secret))
-	fmt.Println(webhook.Verify(h, body, now.Add(time.Hour), secret))
+	// What the sender makes of an event, and what others may try with it.
+	send := func(signed string, at time.Time, body string) {
+		raw, _ := webhook.ParseSecret(secret)
+		r := httptest.NewRequest("POST", "/hooks", strings.NewReader(body))
+		r.Header.Set("webhook-id", "evt_1")
+		r.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
+		r.Header.Set("webhook-signature", webhook.Sign(raw, "evt_1", at, []byte(signed)))
+		w := httptest.NewRecorder()
+		hooks.ServeHTTP(w, r)
+		fmt.Println(w.Code, strings.TrimSpace(w.Body.String()))
+	}
+	send(`{"ticket":7}`, time.Now(), `{"ticket":7}`)
+	send(`{"ticket":7}`, time.Now(), `{"ticket":8}`)
+	send(`{"ticket":7}`, time.Now().Add(-time.Hour), `{"ticket":7}`)
 	// Output:
-	// <nil>
-	// verify webhook: no signature matches the body
-	// verify webhook: the webhook-timestamp is older than five minutes
+	// 200 taken
+	// 401 verify webhook: no signature matches the body
+	// 401 verify webhook: the webhook-timestamp is older than five minutes
 }
 
 // An endpoint from what a client said, and what is wrong with another.
