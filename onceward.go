@@ -108,8 +108,8 @@ func (s *Server) sealer(ctx context.Context, where storeURL) error {
 	if _, err := sealer.Open(some[0].Project, some[0].Secrets[0].Sealed); err == nil {
 		return nil
 	}
-	if made {
-		return errors.Join(fmt.Errorf("the store has endpoints whose secrets were sealed with a key that is gone: bring back %s.key", where.path), os.Remove(where.path+".key"))
+	if made != "" {
+		return errors.Join(fmt.Errorf("the store has endpoints whose secrets were sealed with a key that is not in %s: bring that key back", made), os.Remove(made))
 	}
 	return errors.New("the secrets key is not the one that this store's endpoint secrets were sealed with")
 }

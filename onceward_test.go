@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -124,6 +125,31 @@ func TestOtherSecretsKeyIsRefused(t *testing.T) {
 	}
 	key[0] = 0
 	start(t, onceward.Config{Store: path, SecretsKey: key})
+}
+
+// A slip in the name of the key's file makes a key there; taking that back must not touch the store's own.
+func TestWrongSecretsKeyFileLeavesTheRightOne(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "a.db")
+	s, err := onceward.New(t.Context(), quiet(onceward.Config{Store: "sqlite:" + db, AllowPrivateNetworks: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, body := get(t, s, s.FirstKey(), "POST", "/v1/webhooks/endpoints", `{"url":"http://127.0.0.1:1/"}`); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	s.Close()
+	slip := filepath.Join(t.TempDir(), "slip.key")
+	if s, err := onceward.New(t.Context(), quiet(onceward.Config{Store: "sqlite:" + db, SecretsKeyFile: slip})); err == nil {
+		s.Close()
+		t.Fatal("a new key was made for a store that has secrets")
+	} else if !strings.Contains(err.Error(), slip) {
+		t.Errorf("it does not name the file: %v", err)
+	}
+	if _, err := os.Stat(slip); err == nil {
+		t.Error("the new key is still there")
+	}
+	start(t, onceward.Config{Store: "sqlite:" + db})
 }
 
 func TestRunStopsWithItsContext(t *testing.T) {

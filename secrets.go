@@ -28,15 +28,16 @@ func ParseSecretsKey(text string) ([]byte, error) {
 	return nil, fmt.Errorf("the secrets key must be %d bytes in hexadecimal or base64; `openssl rand -hex %d` makes one", secretsKeyLen, secretsKeyLen)
 }
 
-// secretsKey finds the key by which endpoints' secrets are sealed. fresh says that it may be made, in the file named.
-func (c Config) secretsKey(s storeURL) (key []byte, made bool, err error) {
+// secretsKey finds the key by which endpoints' secrets are sealed, or makes one for SQLite. made is the file it wrote; empty if it
+// wrote none.
+func (c Config) secretsKey(s storeURL) (key []byte, made string, err error) {
 	if c.SecretsKey != nil {
-		return c.SecretsKey, false, nil
+		return c.SecretsKey, "", nil
 	}
 	file := c.SecretsKeyFile
 	if file == "" {
 		if s.path == "" {
-			return nil, false, errors.New("on PostgreSQL a secrets key is needed, the same for every server: give SecretsKey or SecretsKeyFile" +
+			return nil, "", errors.New("on PostgreSQL a secrets key is needed, the same for every server: give SecretsKey or SecretsKeyFile" +
 				" (ONCEWARD_SECRETS_KEY, --secrets-key-file); `openssl rand -hex 32` makes one")
 		}
 		file = s.path + ".key"
@@ -48,12 +49,12 @@ func (c Config) secretsKey(s storeURL) (key []byte, made bool, err error) {
 		if err != nil {
 			err = fmt.Errorf("secrets key file %s: %w", file, err)
 		}
-		return key, false, err
+		return key, "", err
 	case errors.Is(err, fs.ErrNotExist) && s.path != "":
 		key, err = makeSecretsKey(file)
-		return key, true, err
+		return key, file, err
 	}
-	return nil, false, fmt.Errorf("secrets key file: %w", err)
+	return nil, "", fmt.Errorf("secrets key file: %w", err)
 }
 
 // makeSecretsKey writes a new key to a new file and sees it on disk before it is used.

@@ -31,7 +31,7 @@ func TestSecretsKeyFile(t *testing.T) {
 	dir := t.TempDir()
 	where := storeURL{path: filepath.Join(dir, "a.db")}
 	first, made, err := Config{}.secretsKey(where)
-	if err != nil || !made {
+	if err != nil || made != where.path+".key" {
 		t.Fatal(made, err)
 	}
 	info, err := os.Stat(where.path + ".key")
@@ -39,8 +39,8 @@ func TestSecretsKeyFile(t *testing.T) {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
 	again, made, err := Config{}.secretsKey(where)
-	if err != nil || made || !bytes.Equal(first, again) {
-		t.Errorf("the second start: %v %v", made, err)
+	if err != nil || made != "" || !bytes.Equal(first, again) {
+		t.Errorf("the second start: %q %v", made, err)
 	}
 	if _, _, err := (Config{}).secretsKey(storeURL{postgres: "postgres://x/y"}); err == nil {
 		t.Error("PostgreSQL without a key was taken")
