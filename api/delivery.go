@@ -192,6 +192,9 @@ func (c *call) redriveDeliveries() (any, error) {
 }
 
 func checkRedrive(r *redriveDeliveriesRequest) error {
+	if err := notEmpty(r.Tenant); err != nil {
+		return err
+	}
 	if err := wholeIn("/max", r.Max, 1, 1<<53); err != nil {
 		return err
 	}

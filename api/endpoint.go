@@ -42,7 +42,7 @@ func (r *endpointRequest) spec() (webhook.EndpointSpec, error) {
 		}
 		s.Ladder = &rungs
 	}
-	return s, nil
+	return s, notEmpty(r.Tenant)
 }
 
 func (c *call) createEndpoint() (any, error) {

@@ -31,7 +31,10 @@ func (c *call) sendEvent() (any, error) {
 	if r.EventID == nil {
 		ev.EventID = ids.NewEventID(time.Now())
 	}
-	var err error
+	err := notEmpty(r.Tenant)
+	if err != nil {
+		return nil, err
+	}
 	if ev.Endpoints, err = c.endpointIDs(r.Endpoints); err != nil {
 		return nil, err
 	}

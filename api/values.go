@@ -102,6 +102,14 @@ func wholeIn(field string, v *int64, low, high int64) error {
 	return nil
 }
 
+// notEmpty refuses a tenant of no name: a slip that would mean none, or all.
+func notEmpty(tenant *string) error {
+	if tenant != nil && *tenant == "" {
+		return fault.Invalid("/tenant", "tenant is empty; it must be 1 to 128 of A-Za-z0-9._-").WithHint("leave it out where no tenant is meant")
+	}
+	return nil
+}
+
 // rateIn refuses what is no rate.
 func rateIn(field string, v *float64) error {
 	if v != nil && !(*v > 0 && *v <= maxRate) {

@@ -95,7 +95,9 @@ func (s EndpointSpec) Apply(e *Endpoint, r Rules) error {
 		e.EventTypes = slices.Clone(*s.EventTypes)
 	}
 	if s.Headers != nil {
-		e.Headers = maps.Clone(*s.Headers)
+		if e.Headers = nil; len(*s.Headers) > 0 { // none is none, however it was said
+			e.Headers = maps.Clone(*s.Headers)
+		}
 	}
 	if s.Ladder != nil {
 		e.Ladder = append([]time.Duration{}, *s.Ladder...)

@@ -181,6 +181,15 @@ func TestEndpointTakes(t *testing.T) {
 	}
 }
 
+// No headers are one thing, however they are said: the request that makes them is the same.
+func TestEndpointWithoutHeaders(t *testing.T) {
+	t.Parallel()
+	e, _, err := EndpointSpec{URL: new("https://example.com"), Headers: &map[string]string{}}.New(1, rules(t))
+	if err != nil || e.Headers != nil {
+		t.Errorf("headers are %v, %v; want nil", e.Headers, err)
+	}
+}
+
 func TestEndpointApply(t *testing.T) {
 	t.Parallel()
 	made := func() Endpoint {

@@ -1,0 +1,109 @@
+// Package wire holds the program to docs/http-api.md: it starts the real binary on each store and speaks to it over HTTP alone.
+package wire
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward/internal/pgtest"
+)
+
+var binary string // the program, built once
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "onceward-wire")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "onceward")
+		if out, err := exec.Command("go", "build", "-o", binary, "github.com/onceward/onceward/cmd/onceward").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// subjects are what is checked, each on a server that all of a store share.
+var subjects = []struct {
+	name  string
+	check func(*testing.T, *server)
+}{
+	{"envelope", checkEnvelope},
+	{"access", checkAccess},
+	{"bodies", checkBodies},
+	{"lists", checkLists},
+	{"ids", checkIDs},
+	{"queues", checkQueues},
+	{"queue fields", checkQueueFields},
+	{"publish", checkPublish},
+	{"publish fields", checkPublishFields},
+	{"publish batch", checkPublishBatch},
+	{"publish keys", checkPublishKeys},
+	{"same publish", checkSamePublish},
+	{"request keys", checkRequestKeys},
+	{"consume", checkConsume},
+	{"consume waits", checkWait},
+	{"receipts", checkReceipts},
+	{"receipts that end", checkReceiptEnds},
+	{"receipts by message id", checkMessageIDs},
+	{"settle batches", checkSettleBatches},
+	{"extend", checkExtend},
+	{"counting", checkCounting},
+	{"visibility", checkVisibility},
+	{"dead letters", checkDeadLetters},
+	{"dead-letter queues", checkDLQs},
+	{"redrive", checkRedrive},
+	{"redrive picks", checkRedrivePicks},
+	{"order", checkOrder},
+	{"fair groups", checkGroups},
+	{"stats", checkStats},
+	{"endpoints", checkEndpoints},
+	{"endpoint fields", checkEndpointFields},
+	{"events", checkEvents},
+	{"event ids", checkEventIDs},
+	{"event receivers", checkEndpointIDs},
+	{"deliveries on the wire", checkDelivered},
+	{"secrets", checkSecrets},
+	{"answers", checkAnswers},
+	{"ladder", checkLadder},
+	{"retry after", checkRetryAfter},
+	{"gone", checkGone},
+	{"disabled", checkDisabled},
+	{"deleted", checkDeleted},
+	{"once", checkOnce},
+	{"resend", checkResend},
+	{"cancel", checkCancel},
+	{"redrive of deliveries", checkDeliveryRedrive},
+	{"delivery lists", checkDeliveryLists},
+}
+
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	checkAll(t, "sqlite:"+filepath.Join(t.TempDir(), "onceward.db"))
+}
+
+func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
+	checkAll(t, pgtest.Database(t))
+}
+
+func checkAll(t *testing.T, store string) {
+	s := start(t, store)
+	t.Run("subjects", func(t *testing.T) {
+		for _, c := range subjects {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				c.check(t, s)
+			})
+		}
+	})
+	s.stop(t, 25*time.Second)
+}
