@@ -42,8 +42,10 @@ type groupChange struct {
 
 // newChanges begins. claims are those that the transaction has locked; nil if it has none.
 func newChanges(tx *txn, claims map[int64]*claim) *changes {
-	return &changes{tx: tx, claims: claims, touched: map[int64]*claim{}, rows: map[int64]*queue.Row{}, gone: map[int64]bool{},
-		groups: map[int64]*groupChange{}, wakes: map[int64]time.Time{}}
+	return &changes{
+		tx: tx, claims: claims, touched: map[int64]*claim{}, rows: map[int64]*queue.Row{}, gone: map[int64]bool{},
+		groups: map[int64]*groupChange{}, wakes: map[int64]time.Time{},
+	}
 }
 
 // message takes what a rule changed of r, whose group before the rule was group. A key that is to be closed with it is

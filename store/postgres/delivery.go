@@ -36,9 +36,11 @@ type deliveryRow struct {
 func scanDelivery(r pgx.Row, more ...any) (*deliveryRow, error) {
 	d := &deliveryRow{}
 	var next, finished, sent time.Time
-	err := r.Scan(append([]any{&d.ID, &d.Project, &d.event, &d.EndpointID, &d.claim, &d.sends, &d.KeySend, &d.cause, &d.base, &d.CreatedAt, &d.cancelled,
+	err := r.Scan(append([]any{
+		&d.ID, &d.Project, &d.event, &d.EndpointID, &d.claim, &d.sends, &d.KeySend, &d.cause, &d.base, &d.CreatedAt, &d.cancelled,
 		&d.EventID, &d.EventType, &d.Tenant, &d.Subject,
-		(*string)(&d.Policy), (*string)(&d.claimState), &d.attempt, &next, &finished, &d.LastError, &sent}, more...)...)
+		(*string)(&d.Policy), (*string)(&d.claimState), &d.attempt, &next, &finished, &d.LastError, &sent,
+	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,8 @@ const (
 
 // look goes through a list backwards, a bounded look at a time, until it has what f asks for or has looked at enough.
 func look[T any](ctx context.Context, q querier, f webhook.Filter, sql string, more []any,
-	scan func(pgx.Rows) (T, time.Time, bool, error), id func(T) int64) (out []T, next int64, err error) {
+	scan func(pgx.Rows) (T, time.Time, bool, error), id func(T) int64,
+) (out []T, next int64, err error) {
 	limit, at := pageSize(f.Page), before(f.Page)
 	for range lookTimes {
 		rows, err := q.Query(ctx, sql, append([]any{at, lookRows, f.Project, f.Tenant, f.EventType, f.EventID, f.Subject, f.From, f.To}, more...)...)

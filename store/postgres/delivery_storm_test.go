@@ -22,8 +22,10 @@ import (
 
 func hook(t testing.TB, db *DB, with ...func(*webhook.Endpoint)) webhook.Endpoint {
 	t.Helper()
-	e := webhook.Endpoint{Project: 1, URL: "https://example.com", EventTypes: []string{"*"}, Secrets: []webhook.Secret{{Sealed: []byte("s")}},
-		Timeout: 20 * time.Millisecond, Ladder: []time.Duration{time.Second, time.Second, time.Second}, Policy: ledger.Idempotent, MaxInFlight: 4}
+	e := webhook.Endpoint{
+		Project: 1, URL: "https://example.com", EventTypes: []string{"*"}, Secrets: []webhook.Secret{{Sealed: []byte("s")}},
+		Timeout: 20 * time.Millisecond, Ladder: []time.Duration{time.Second, time.Second, time.Second}, Policy: ledger.Idempotent, MaxInFlight: 4,
+	}
 	for _, w := range with {
 		w(&e)
 	}

@@ -173,8 +173,10 @@ func endpointValues(e webhook.Endpoint) ([]any, error) {
 	if types == nil {
 		types = []string{}
 	}
-	return []any{e.Tenant, e.URL, types, clean(e.Description), headers, sealed, seconds(e.Timeout), inSeconds(e.Ladder), e.Retry4xx,
-		string(e.Policy), seconds(e.Window), e.MaxInFlight, e.Rate, e.Disabled, clean(e.Reason)}, nil
+	return []any{
+		e.Tenant, e.URL, types, clean(e.Description), headers, sealed, seconds(e.Timeout), inSeconds(e.Ladder), e.Retry4xx,
+		string(e.Policy), seconds(e.Window), e.MaxInFlight, e.Rate, e.Disabled, clean(e.Reason),
+	}, nil
 }
 
 // before gives the id before which a page of a list that goes backwards begins.

@@ -36,8 +36,10 @@ func TestStormWithoutDeadlocks(t *testing.T) {
 			for ctx.Err() == nil {
 				items := make([]queue.Publish, 1+rand.N(20))
 				for j := range items {
-					items[j] = queue.Publish{Project: 1, Queue: pick("a", "b"), Group: pick("", "g1", "g2", "g3", "g4"), Priority: rand.N(3), Body: []byte(`1`),
-						Key: pick("", "", "k1", "k2", "k3"), Hash: make([]byte, 32), Delay: time.Duration(rand.N(3)) * 20 * time.Millisecond}
+					items[j] = queue.Publish{
+						Project: 1, Queue: pick("a", "b"), Group: pick("", "g1", "g2", "g3", "g4"), Priority: rand.N(3), Body: []byte(`1`),
+						Key: pick("", "", "k1", "k2", "k3"), Hash: make([]byte, 32), Delay: time.Duration(rand.N(3)) * 20 * time.Millisecond,
+					}
 				}
 				out, err := db.Publish(t.Context(), items...)
 				if err != nil {

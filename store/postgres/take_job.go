@@ -61,8 +61,10 @@ func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
 
 // job is what claim and message say of the attempt.
 func (g grantedJob) job() webhook.Job {
-	return webhook.Job{ClaimID: g.claim.ID, Fence: g.claim.Fence, MessageID: g.ID, Lease: g.Lease, LeaseFor: g.lease, Project: g.claim.Project,
-		Attempt: g.claim.Attempt, Tries: g.claim.Tries, Policy: g.claim.Policy, TakenAt: g.ReceivedAt}
+	return webhook.Job{
+		ClaimID: g.claim.ID, Fence: g.claim.Fence, MessageID: g.ID, Lease: g.Lease, LeaseFor: g.lease, Project: g.claim.Project,
+		Attempt: g.claim.Attempt, Tries: g.claim.Tries, Policy: g.claim.Policy, TakenAt: g.ReceivedAt,
+	}
 }
 
 func durations(seconds []float64) []time.Duration {
@@ -88,8 +90,10 @@ type deadAttempt struct {
 
 // deadHolder makes the attempt of a holder whose lease is over, as claim and message were under it.
 func deadHolder(c *ledger.Claim, m *queue.Row, now time.Time) deadAttempt {
-	a := deadAttempt{claim: c.ID, fence: c.Fence, attempt: c.Attempt, first: c.Tries == 1, started: now, finished: c.LeaseUntil,
-		result: webhook.Unknown, class: ledger.Ambiguous, why: "worker died"}
+	a := deadAttempt{
+		claim: c.ID, fence: c.Fence, attempt: c.Attempt, first: c.Tries == 1, started: now, finished: c.LeaseUntil,
+		result: webhook.Unknown, class: ledger.Ambiguous, why: "worker died",
+	}
 	if c.State == ledger.Claimed {
 		a.result, a.class, a.why = webhook.NotSent, ledger.Definite, "worker died before it began"
 	}

@@ -6,9 +6,11 @@ import (
 
 // loadMessage scans the columns of message_by_id.sql, and those that follow into more.
 func loadMessage(s scanner, m *queue.Row, more ...any) error {
-	return s.Scan(append([]any{&m.ID, &m.Project, &m.QueueID, toInt(&m.GroupID), &m.Priority, &m.Receives, &m.MaxReceives, &m.Lease, &m.Leased, &m.Open,
+	return s.Scan(append([]any{
+		&m.ID, &m.Project, &m.QueueID, toInt(&m.GroupID), &m.Priority, &m.Receives, &m.MaxReceives, &m.Lease, &m.Leased, &m.Open,
 		toTime(&m.VisibleAt), toTime(&m.PublishedAt), toTime(&m.OriginAt), toTime(&m.ReceivedAt), toTime(&m.ExpiresAt), toSpan(&m.Retention),
-		toInt(&m.ClaimID), toInt(&m.SourceQueue), toInt(&m.SourceGroup), toTime(&m.DeadAt), toText(&m.LastError)}, more...)...)
+		toInt(&m.ClaimID), toInt(&m.SourceQueue), toInt(&m.SourceGroup), toTime(&m.DeadAt), toText(&m.LastError),
+	}, more...)...)
 }
 
 // messageByID finds a message: false if there is none.

@@ -288,8 +288,10 @@ func messagesByStatus(r *rig) {
 }
 
 func settingsSurvive(r *rig) {
-	s := queue.Spec{Project: 1, Name: "jobs", DLQ: new("dead"), MaxReceives: new(9), Visibility: new(1500 * time.Millisecond),
-		Retention: new(48 * time.Hour), DedupWindow: new(2 * time.Minute), RequireReceipt: new(true)}
+	s := queue.Spec{
+		Project: 1, Name: "jobs", DLQ: new("dead"), MaxReceives: new(9), Visibility: new(1500 * time.Millisecond),
+		Retention: new(48 * time.Hour), DedupWindow: new(2 * time.Minute), RequireReceipt: new(true),
+	}
 	made, err := r.CreateQueue(r.ctx, s)
 	r.ok(err)
 	_, err = r.PauseQueue(r.ctx, 1, "jobs", true)

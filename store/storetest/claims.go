@@ -16,8 +16,10 @@ var grantIDs atomic.Int64
 // call asks for a key of the rig's project under a fresh grant id.
 func (r *rig) call(key string, with ...func(*ledger.Call)) ledger.Call {
 	n := grantIDs.Add(1)
-	c := ledger.Call{Project: r.project, Scope: scope, Key: key, Policy: ledger.Idempotent, MaxTries: 5,
-		Grant: ledger.Grant{GrantID: fmt.Sprintf("grant-%d", n), Owner: "worker", Lease: time.Minute}}
+	c := ledger.Call{
+		Project: r.project, Scope: scope, Key: key, Policy: ledger.Idempotent, MaxTries: 5,
+		Grant: ledger.Grant{GrantID: fmt.Sprintf("grant-%d", n), Owner: "worker", Lease: time.Minute},
+	}
 	for _, w := range with {
 		w(&c)
 	}

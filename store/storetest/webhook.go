@@ -13,9 +13,11 @@ import (
 // endpoint makes an endpoint of the rig's project.
 func (r *rig) endpoint(with ...func(*webhook.Endpoint)) webhook.Endpoint {
 	r.Helper()
-	e := webhook.Endpoint{Project: r.project, URL: "https://example.com/hook", EventTypes: []string{"*"},
+	e := webhook.Endpoint{
+		Project: r.project, URL: "https://example.com/hook", EventTypes: []string{"*"},
 		Secrets: []webhook.Secret{{Sealed: []byte("sealed")}}, Timeout: time.Minute, Ladder: []time.Duration{time.Second, time.Minute},
-		Retry4xx: true, Policy: ledger.Idempotent, MaxInFlight: 10}
+		Retry4xx: true, Policy: ledger.Idempotent, MaxInFlight: 10,
+	}
 	for _, w := range with {
 		w(&e)
 	}
@@ -27,6 +29,7 @@ func (r *rig) endpoint(with ...func(*webhook.Endpoint)) webhook.Endpoint {
 func tenant(name string) func(*webhook.Endpoint) {
 	return func(e *webhook.Endpoint) { e.Tenant = name }
 }
+
 func types(t ...string) func(*webhook.Endpoint) {
 	return func(e *webhook.Endpoint) { e.EventTypes = t }
 }

@@ -27,10 +27,12 @@ var endpointTests = []named{
 }
 
 func endpointKept(r *rig) {
-	in := webhook.Endpoint{Project: 1, Tenant: "acme", URL: "https://example.com/a?b=c", EventTypes: []string{"a", "b.*"}, Description: "the \"first\"",
+	in := webhook.Endpoint{
+		Project: 1, Tenant: "acme", URL: "https://example.com/a?b=c", EventTypes: []string{"a", "b.*"}, Description: "the \"first\"",
 		Headers: map[string]string{"X-A": "1"}, Secrets: []webhook.Secret{{Sealed: []byte{0, 1, 255}}, {Sealed: []byte{7}, ExpiresAt: r.now().Add(time.Hour).Truncate(time.Microsecond)}},
 		Timeout: 7500 * time.Millisecond, Ladder: []time.Duration{30 * time.Second, 86400 * time.Second}, Retry4xx: false, Policy: ledger.Once,
-		Window: 90 * time.Minute, MaxInFlight: 3, Rate: 2.5}
+		Window: 90 * time.Minute, MaxInFlight: 3, Rate: 2.5,
+	}
 	made, err := r.CreateEndpoint(r.ctx, in)
 	r.ok(err)
 	r.reopen()
