@@ -26,8 +26,9 @@ func (p *Publish) Check() error {
 		return err
 	}
 	if len(p.Body) > MaxPayload {
-		return &fault.Error{Code: fault.MessageTooLarge, Field: "/payload", Message: "the payload has " + itoa(len(p.Body)) + " bytes; the limit is 262144",
-			Hint: "store the content elsewhere and publish its id"}
+		e := fault.New(fault.MessageTooLarge, "the payload has %d bytes; the limit is %d", len(p.Body), MaxPayload)
+		e.Field, e.Hint = "/payload", "store the content elsewhere and publish its id"
+		return e
 	}
 	if p.Delay < 0 || p.Delay > MaxDelay {
 		return fault.Invalid("/delay_seconds", "delay_seconds is %v; it must be 0 to 604800", p.Delay.Seconds())
@@ -36,7 +37,7 @@ func (p *Publish) Check() error {
 		return fault.Invalid("/priority", "priority is %d; it must be 0 to 9", p.Priority)
 	}
 	if p.Group != "" && !groupRule.MatchString(p.Group) {
-		return fault.Invalid("/message_group_id", "message_group_id %s is not 1 to 128 printable ASCII characters", clip(p.Group))
+		return fault.Invalid("/message_group_id", "message_group_id %s is not 1 to 128 printable ASCII characters", fault.Quote(p.Group))
 	}
 	if len(p.Headers) > MaxHeaders {
 		return fault.Invalid("/headers", "headers has %d members; at most %d", len(p.Headers), MaxHeaders)

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -88,17 +87,17 @@ func CheckName(field, name string) error {
 	if dlqRule.MatchString(name) {
 		return nil
 	}
-	return fault.Invalid(field, "the queue name %s is not 1 to 76 of A-Z a-z 0-9 . _ -, not beginning with _ or .", clip(name))
+	return fault.Invalid(field, "the queue name %s is not 1 to 76 of A-Z a-z 0-9 . _ -, not beginning with _ or .", fault.Quote(name))
 }
 
 // Check refuses settings that are out of range.
 func (s Spec) Check() error {
 	if !nameRule.MatchString(s.Name) {
-		return fault.Invalid("/name", "the queue name %s is not 1 to 76 of A-Z a-z 0-9 . _ -, not beginning with _ or .", clip(s.Name))
+		return fault.Invalid("/name", "the queue name %s is not 1 to 76 of A-Z a-z 0-9 . _ -, not beginning with _ or .", fault.Quote(s.Name))
 	}
 	if s.DLQ != nil {
 		if !dlqRule.MatchString(*s.DLQ) {
-			return fault.Invalid("/dlq", "the dead-letter queue's name %s is not 1 to 80 of A-Z a-z 0-9 . _ -, not beginning with _ or .", clip(*s.DLQ))
+			return fault.Invalid("/dlq", "the dead-letter queue's name %s is not 1 to 80 of A-Z a-z 0-9 . _ -, not beginning with _ or .", fault.Quote(*s.DLQ))
 		}
 		if *s.DLQ == s.Name {
 			return fault.Invalid("/dlq", "queue %q cannot be its own dead-letter queue", s.Name)
@@ -161,12 +160,4 @@ func durationIn(field string, v *time.Duration, low, high time.Duration) error {
 		return fault.Invalid(field, "%s is %v; it must be %v to %v seconds", field[1:], v.Seconds(), low.Seconds(), high.Seconds())
 	}
 	return nil
-}
-
-// clip quotes a value for an error, at most 80 characters of it.
-func clip(s string) string {
-	if len(s) > 80 {
-		return strconv.Quote(s[:80]) + "…"
-	}
-	return strconv.Quote(s)
 }

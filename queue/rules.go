@@ -44,8 +44,10 @@ const Unlimited = 1<<15 - 1
 
 // New gives the row of a message published at now to q.
 func (p *Publish) New(now time.Time, q Queue, id, group int64) Row {
-	r := Row{ID: id, Project: p.Project, QueueID: q.ID, GroupID: group, Priority: p.Priority, MaxReceives: q.MaxReceives,
-		VisibleAt: now.Add(p.Delay), PublishedAt: now, OriginAt: p.OriginAt, Retention: q.Retention}
+	r := Row{
+		ID: id, Project: p.Project, QueueID: q.ID, GroupID: group, Priority: p.Priority, MaxReceives: q.MaxReceives,
+		VisibleAt: now.Add(p.Delay), PublishedAt: now, OriginAt: p.OriginAt, Retention: q.Retention,
+	}
 	if q.IsDLQ {
 		r.MaxReceives = Unlimited
 	}
@@ -81,6 +83,11 @@ func (r *Row) counts() bool { return r.DeadAt.IsZero() && r.MaxReceives != Unlim
 
 // lastTry reports whether the message has no receive left.
 func (r *Row) lastTry() bool { return r.counts() && r.Receives >= r.MaxReceives }
+
+// unacked is why a message in its last try is dead-lettered.
+func (r *Row) unacked() string {
+	return "received " + strconv.Itoa(r.Receives) + " times without an ack"
+}
 
 // Status of the message at now.
 func (r *Row) Status(now time.Time) Status {
@@ -125,7 +132,7 @@ func (r *Row) Settle(now time.Time, s Settle, g Group, dlq DLQ) (Settled, Change
 		if (s.DeadLetter || r.lastTry()) && r.counts() {
 			why := s.Error
 			if why == "" && !s.DeadLetter {
-				why = "received " + strconv.Itoa(r.Receives) + " times without an ack"
+				why = r.unacked()
 			}
 			c = r.DeadLetter(now, dlq, why)
 			return Settled{Applied: true, Status: Dead, VisibleAt: now}, c
@@ -198,7 +205,7 @@ func (r *Row) Lapse(now time.Time, dlq DLQ) (Change, bool) {
 		return Change{}, false
 	}
 	if r.lastTry() {
-		return r.DeadLetter(now, dlq, "received "+strconv.Itoa(r.Receives)+" times without an ack"), true
+		return r.DeadLetter(now, dlq, r.unacked()), true
 	}
 	r.Leased = false
 	return Change{Slot: -1, Wake: now}, true
@@ -220,5 +227,3 @@ func Backoff(receives int) time.Duration {
 	}
 	return min(300*time.Second, time.Second<<max(0, receives-1))
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -47,7 +47,7 @@ func (s EndpointSpec) check(e *Endpoint, r Rules) error {
 	case s.Timeout != nil && (*s.Timeout < minTimeout || *s.Timeout > maxTimeout):
 		return fault.Invalid("/timeout_seconds", "timeout_seconds is 1 to 30; this is %v", s.Timeout.Seconds())
 	case s.Policy != nil && *s.Policy != ledger.Idempotent && *s.Policy != ledger.Once:
-		return fault.Invalid("/policy", "policy is %q or %q; this is %q", ledger.Idempotent, ledger.Once, *s.Policy)
+		return fault.Invalid("/policy", "policy is %q or %q; this is %s", ledger.Idempotent, ledger.Once, fault.Quote(string(*s.Policy)))
 	case s.Window != nil && s.WindowForever:
 		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is a number or null, not both")
 	case s.Window != nil && (*s.Window < time.Second || *s.Window > maxWindow):
@@ -126,7 +126,7 @@ func checkEventTypes(types []string) error {
 			name = p
 		}
 		if t != "*" && !isName(name) {
-			return fault.Invalid("/event_types/"+strconv.Itoa(i), "an event type is \"*\", or 1 to %d of A-Za-z0-9._-, or such and \".*\"; this is %q", maxName, t)
+			return fault.Invalid("/event_types/"+strconv.Itoa(i), "an event type is \"*\", or 1 to %d of A-Za-z0-9._-, or such and \".*\"; this is %s", maxName, fault.Quote(t))
 		}
 	}
 	return nil
@@ -146,15 +146,17 @@ func checkLadder(rungs []time.Duration) error {
 
 func checkTenant(t string) error {
 	if t != "" && !isName(t) {
-		return fault.Invalid("/tenant", "a tenant is 1 to %d of A-Za-z0-9._-; this is %q", maxName, t)
+		return fault.Invalid("/tenant", "a tenant is 1 to %d of A-Za-z0-9._-; this is %s", maxName, fault.Quote(t))
 	}
 	return nil
 }
 
 func isName(s string) bool { return len(s) >= 1 && len(s) <= maxName && only(s, nameChars) }
 
-const idChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-const nameChars = idChars + "."
+const (
+	idChars   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	nameChars = idChars + "."
+)
 
 func only(s, chars string) bool {
 	for i := range len(s) {
@@ -169,11 +171,11 @@ func only(s, chars string) bool {
 func (n *NewEvent) Check() error {
 	switch {
 	case len(n.EventID) < 1 || len(n.EventID) > maxEventID || !only(n.EventID, idChars):
-		return fault.Invalid("/event_id", "an event_id is 1 to %d of A-Za-z0-9_-; this is %q", maxEventID, clip(n.EventID))
+		return fault.Invalid("/event_id", "an event_id is 1 to %d of A-Za-z0-9_-; this is %s", maxEventID, fault.Quote(n.EventID))
 	case n.Type == "":
 		return fault.Invalid("/event_type", "event_type is required, like ticket.resolved")
 	case !isName(n.Type):
-		return fault.Invalid("/event_type", "an event_type is 1 to %d of A-Za-z0-9._-; this is %q", maxName, clip(n.Type))
+		return fault.Invalid("/event_type", "an event_type is 1 to %d of A-Za-z0-9._-; this is %s", maxName, fault.Quote(n.Type))
 	case len(n.Subject) > maxSubject || !utf8.ValidString(n.Subject) || strings.ContainsFunc(n.Subject, unicode.IsControl):
 		return fault.Invalid("/subject", "a subject is at most %d bytes of UTF-8 without control characters", maxSubject)
 	case n.Endpoints != nil && len(n.Endpoints) == 0:
@@ -190,12 +192,4 @@ func (n *NewEvent) Check() error {
 		return fault.Invalid("/payload", "payload is not JSON in UTF-8 with each name once")
 	}
 	return checkTenant(n.Tenant)
-}
-
-// clip shortens a client's text for a message.
-func clip(s string) string {
-	if len(s) > maxName {
-		return s[:maxName] + "…"
-	}
-	return s
 }

@@ -33,7 +33,8 @@ func TestDocumentedVerifiers(t *testing.T) {
 	old := now.Add(-time.Hour)
 	cases := []map[string]string{
 		header(now, good), header(now, "v1,AAAA v1a,BBBB "+good),
-		header(now, "v1,AAAA"), header(now, strings.Replace(good, "v1,", "v2,", 1)), header(old, webhook.Sign(raw, "evt_1", old, []byte(body))), {},
+		header(now, "v1,AAAA"), header(now, strings.Replace(good, "v1,", "v2,", 1)), header(old, webhook.Sign(raw, "evt_1", old, []byte(body))),
+		{},
 	}
 	const want = "true true false false false false"
 	for _, c := range []struct{ language, program, ext, call string }{

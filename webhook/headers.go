@@ -28,7 +28,7 @@ func checkHeaders(h map[string]string) error {
 		lower := strings.ToLower(name)
 		switch {
 		case name == "" || !only(name, tokenChars):
-			return fault.Invalid(at, "%q is not a header's name", clip(name))
+			return fault.Invalid(at, "%s is not a header's name", fault.Quote(name))
 		case isReserved(lower):
 			return fault.Invalid(at, "the header %s is ours to set", name)
 		case seen[lower]:

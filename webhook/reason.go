@@ -10,8 +10,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/worker"
 )
+
+// maxReason is the most bytes of an error that we have no sentence for.
+const maxReason = 128
 
 // reason says in a sentence why no answer came. It is shown to tenants: what it says of our own network is the address
 // of a public receiver at most.
@@ -61,7 +65,10 @@ func reason(a answer) string {
 	case errors.As(err, &op) && op.Op == "dial":
 		return "the connection was not made: " + op.Err.Error()
 	}
-	return clip(err.Error())
+	if s := fault.Clip(err.Error(), maxReason); s != err.Error() {
+		return s + "…"
+	}
+	return err.Error()
 }
 
 func isTimeout(err error) bool {

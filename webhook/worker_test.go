@@ -240,21 +240,31 @@ func TestWorkerOutcomes(t *testing.T) {
 		"refused": {receiver: status(503), kind: ledger.Definite, result: webhook.Refused, again: 2 * time.Minute, errorHas: "503 Service Unavailable"},
 		"gone":    {receiver: status(410), kind: ledger.Permanent, result: webhook.Refused, errorHas: "410", disables: true},
 		"once":    {receiver: status(200), change: func(j *webhook.Job) { j.Policy = ledger.Once }, kind: ledger.Succeeded, result: webhook.WasDelivered, begun: 1},
-		"once and 500": {receiver: status(500), change: func(j *webhook.Job) { j.Policy = ledger.Once }, kind: ledger.Ambiguous, result: webhook.Unknown,
-			again: 2 * time.Minute, errorHas: "500", begun: 1},
-		"time-out": {receiver: func(_ http.ResponseWriter, q *http.Request) { io.Copy(io.Discard, q.Body); <-q.Context().Done() },
-			change: func(j *webhook.Job) { j.Endpoint.Timeout = 200 * time.Millisecond }, kind: ledger.Ambiguous, result: webhook.Unknown,
-			again: 2 * time.Minute, errorHas: "no answer within the time-out"},
-		"a lease shorter than the time-out": {receiver: func(_ http.ResponseWriter, q *http.Request) { io.Copy(io.Discard, q.Body); <-q.Context().Done() },
-			change: func(j *webhook.Job) { j.LeaseFor = time.Second }, kind: ledger.Ambiguous, result: webhook.Unknown, again: 2 * time.Minute,
-			errorHas: "no answer within the time-out", begun: 1}, // the heartbeat
-		"another server's secret": {receiver: status(200), change: func(j *webhook.Job) { j.Endpoint.Project = 10 }, kind: ledger.Definite,
-			result: webhook.NotSent, again: 2 * time.Minute, errorHas: "secret cannot be read"},
-		"Retry-After": {receiver: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "3600")
-			w.WriteHeader(429)
+		"once and 500": {
+			receiver: status(500), change: func(j *webhook.Job) { j.Policy = ledger.Once }, kind: ledger.Ambiguous, result: webhook.Unknown,
+			again: 2 * time.Minute, errorHas: "500", begun: 1,
 		},
-			kind: ledger.Definite, result: webhook.Refused, again: time.Hour, errorHas: "429"},
+		"time-out": {
+			receiver: func(_ http.ResponseWriter, q *http.Request) { io.Copy(io.Discard, q.Body); <-q.Context().Done() },
+			change:   func(j *webhook.Job) { j.Endpoint.Timeout = 200 * time.Millisecond }, kind: ledger.Ambiguous, result: webhook.Unknown,
+			again: 2 * time.Minute, errorHas: "no answer within the time-out",
+		},
+		"a lease shorter than the time-out": {
+			receiver: func(_ http.ResponseWriter, q *http.Request) { io.Copy(io.Discard, q.Body); <-q.Context().Done() },
+			change:   func(j *webhook.Job) { j.LeaseFor = time.Second }, kind: ledger.Ambiguous, result: webhook.Unknown, again: 2 * time.Minute,
+			errorHas: "no answer within the time-out", begun: 1,
+		}, // the heartbeat
+		"another server's secret": {
+			receiver: status(200), change: func(j *webhook.Job) { j.Endpoint.Project = 10 }, kind: ledger.Definite,
+			result: webhook.NotSent, again: 2 * time.Minute, errorHas: "secret cannot be read",
+		},
+		"Retry-After": {
+			receiver: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "3600")
+				w.WriteHeader(429)
+			},
+			kind: ledger.Definite, result: webhook.Refused, again: time.Hour, errorHas: "429",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -347,8 +347,12 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, 0)
 	for _, c := range []worker.Config[int, word]{
-		{}, {Source: f, Outcomes: f}, {Source: f, Effect: f}, {Outcomes: f, Effect: f},
-		{Source: f, Outcomes: f, Effect: f, Concurrency: -1}, {Source: f, Outcomes: f, Effect: f, Grace: -1},
+		{},
+		{Source: f, Outcomes: f},
+		{Source: f, Effect: f},
+		{Outcomes: f, Effect: f},
+		{Source: f, Outcomes: f, Effect: f, Concurrency: -1},
+		{Source: f, Outcomes: f, Effect: f, Grace: -1},
 	} {
 		if _, err := worker.New(c); err == nil {
 			t.Errorf("%+v was taken", c)
