@@ -53,7 +53,7 @@ func tooLarge() error {
 func checkMedia(h http.Header, empty bool) error {
 	given := h.Values("Content-Type")
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return fault.New(fault.UnsupportedMediaType, "Content-Encoding is %s; a body is sent as it is", clip(e))
+		return fault.New(fault.UnsupportedMediaType, "Content-Encoding is %s; a body is sent as it is", fault.Quote(e))
 	}
 	if len(given) == 0 && empty {
 		return nil
@@ -67,7 +67,7 @@ func checkMedia(h http.Header, empty bool) error {
 	if kind == "" {
 		kind = "none"
 	}
-	return fault.New(fault.UnsupportedMediaType, "Content-Type is %s; a body is application/json in UTF-8", clip(kind)).WithHint("send Content-Type: application/json")
+	return fault.New(fault.UnsupportedMediaType, "Content-Type is %s; a body is application/json in UTF-8", fault.Quote(kind)).WithHint("send Content-Type: application/json")
 }
 
 // decode reads a JSON object strictly. Every refusal is INVALID_ARGUMENT with the JSON pointer of what is wrong.
@@ -80,7 +80,7 @@ func decode(body []byte, v any) error {
 		return decodeError(err, body)
 	}
 	if trimmed[0] != '{' { // null, which is no object and yet no error
-		return fault.New(fault.InvalidArgument, "the body is %s; it must be a JSON object", clip(string(trimmed)))
+		return fault.New(fault.InvalidArgument, "the body is %s; it must be a JSON object", fault.Quote(string(trimmed)))
 	}
 	return checkNUL(body)
 }

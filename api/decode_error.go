@@ -19,7 +19,7 @@ func decodeError(err error, body []byte) error {
 		name := lastName(field)
 		switch {
 		case errors.Is(e.Err, json.ErrUnknownName):
-			return fault.Invalid(field, "%s is not a field of this call", clip(name))
+			return fault.Invalid(field, "%s is not a field of this call", fault.Quote(name))
 		case field == "":
 			return fault.Invalid("", "the body is %s; it must be a JSON object", valueAt(e, body))
 		}
@@ -125,7 +125,7 @@ func checkNUL(body []byte) error {
 		}
 		if p := dec.StackPointer(); !inPayload(p) {
 			field := pointerOf(p)
-			return fault.Invalid(field, "%s has the character U+0000, which no text can have", clip(lastName(field)))
+			return fault.Invalid(field, "%s has the character U+0000, which no text can have", fault.Quote(lastName(field)))
 		}
 	}
 }

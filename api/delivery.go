@@ -25,7 +25,7 @@ func (q query) filter() (webhook.Filter, error) {
 		Tenant: q.get("tenant"), Subject: q.get("subject"),
 	}
 	if f.State != "" && !slices.Contains(states, f.State) {
-		return f, parameter("state", "state is %s; it must be one of %v", clip(string(f.State)), states)
+		return f, parameter("state", "state is %s; it must be one of %v", fault.Quote(string(f.State)), states)
 	}
 	if s := q.get("endpoint_id"); s != "" {
 		id, ok := q.c.IDs.Decode(ids.Endpoint, q.c.project, s)
@@ -123,7 +123,7 @@ func (c *call) resolveDelivery() (any, error) {
 	}
 	as, ok := map[string]ledger.State{"delivered": ledger.Done, "retry": ledger.Retry, "failed": ledger.Failed}[or(r.As, "")]
 	if !ok {
-		return nil, fault.Invalid("/as", "as is %s; it must be \"delivered\", \"retry\" or \"failed\"", clip(or(r.As, "")))
+		return nil, fault.Invalid("/as", "as is %s; it must be \"delivered\", \"retry\" or \"failed\"", fault.Quote(or(r.As, "")))
 	}
 	d, err := c.Store.Resolve(c.ctx, a, as)
 	return c.viewDelivery(d), err
@@ -206,7 +206,7 @@ func checkRedrive(r *redriveDeliveriesRequest) error {
 	}
 	for _, s := range r.States {
 		if s != webhook.FailedDlv && s != webhook.StuckDlv {
-			return fault.Invalid("/states", "states has %s; it must have \"failed\", \"stuck\" or both", clip(string(s)))
+			return fault.Invalid("/states", "states has %s; it must have \"failed\", \"stuck\" or both", fault.Quote(string(s)))
 		}
 	}
 	if !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To.Time) {

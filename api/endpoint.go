@@ -201,5 +201,5 @@ func (c *call) testEndpoint() (any, error) {
 const testEventType = "webhook.test"
 
 func noEndpoint(field, id string) error {
-	return &fault.Error{Code: fault.NotFound, Field: field, Message: "there is no endpoint " + clip(id)}
+	return &fault.Error{Code: fault.NotFound, Field: field, Message: "there is no endpoint " + fault.Quote(id)}
 }

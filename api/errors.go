@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/internal/fault"
@@ -108,16 +107,4 @@ func at(err error, prefix string, names map[string]string) error {
 	}
 	d.Field = prefix + d.Field
 	return &d
-}
-
-// clip quotes a value for a sentence, at most 80 bytes of it.
-func clip(s string) string {
-	if len(s) > 80 {
-		n := 80
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		return strconv.Quote(s[:n]) + "…"
-	}
-	return strconv.Quote(s)
 }

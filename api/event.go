@@ -119,7 +119,7 @@ func (c *call) listEvents() (any, error) {
 
 func (c *call) getEvent() (any, error) {
 	id := c.r.PathValue("id")
-	if !isEventID(id) {
+	if !webhook.IsEventID(id) {
 		return nil, noEvent(id)
 	}
 	e, err := c.Store.Event(c.ctx, c.project, id)
@@ -129,16 +129,4 @@ func (c *call) getEvent() (any, error) {
 	return singleEvent{c, e}, nil
 }
 
-func noEvent(id string) error { return fault.New(fault.NotFound, "there is no event %s", clip(id)) }
-
-// isEventID reports whether s can be an event's id; what cannot be is not looked for.
-func isEventID(s string) bool {
-	for i := range len(s) {
-		switch b := s[i]; {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-':
-		default:
-			return false
-		}
-	}
-	return s != "" && len(s) <= 255
-}
+func noEvent(id string) error { return fault.New(fault.NotFound, "there is no event %s", fault.Quote(id)) }

@@ -34,7 +34,7 @@ func (c *call) idempotencyKey(body *string) (string, error) {
 		return "", err
 	}
 	if header != "" && header != key {
-		return "", fault.Invalid("/idempotency_key", "idempotency_key is %s and the Idempotency-Key header is %s", clip(key), clip(header)).WithHint("send one of them")
+		return "", fault.Invalid("/idempotency_key", "idempotency_key is %s and the Idempotency-Key header is %s", fault.Quote(key), fault.Quote(header)).WithHint("send one of them")
 	}
 	return key, nil
 }
@@ -60,7 +60,7 @@ func parseKey(field, s string) (string, error) {
 		ok = ok && ' ' <= key[i] && key[i] <= '~'
 	}
 	if !ok || key == "" || len(key) > queue.MaxKey {
-		return "", fault.Invalid(field, "the idempotency key %s is not 1 to %d printable ASCII characters, bare or quoted", clip(s), queue.MaxKey)
+		return "", fault.Invalid(field, "the idempotency key %s is not 1 to %d printable ASCII characters, bare or quoted", fault.Quote(s), queue.MaxKey)
 	}
 	return key, nil
 }

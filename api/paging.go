@@ -32,7 +32,7 @@ func (c *call) query(names ...string) (query, error) {
 	for name, v := range values {
 		switch {
 		case !slices.Contains(names, name):
-			return query{}, fault.New(fault.InvalidArgument, "%s is not a parameter of this call; it has %s", clip(name), strings.Join(names, ", "))
+			return query{}, fault.New(fault.InvalidArgument, "%s is not a parameter of this call; it has %s", fault.Quote(name), strings.Join(names, ", "))
 		case len(v) > 1:
 			return query{}, parameter(name, "%s is there twice", name)
 		case !utf8.ValidString(v[0]) || strings.Contains(v[0], "\x00"):
@@ -54,14 +54,14 @@ func (q query) page() (queue.Page, error) {
 	if s := q.get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > maxLimit {
-			return p, parameter("limit", "limit is %s; it must be 1 to %d", clip(s), maxLimit)
+			return p, parameter("limit", "limit is %s; it must be 1 to %d", fault.Quote(s), maxLimit)
 		}
 		p.Limit = n
 	}
 	if s := q.get("cursor"); s != "" {
 		after, ok := q.c.IDs.OpenCursor(q.c.project, q.listName(), s)
 		if !ok {
-			return p, parameter("cursor", "the cursor %s is not one of this list with this filter", clip(s)).(*fault.Error).
+			return p, parameter("cursor", "the cursor %s is not one of this list with this filter", fault.Quote(s)).(*fault.Error).
 				WithHint("send next_cursor as it came, with the same filter, or none to begin anew")
 		}
 		p.After = after
@@ -95,7 +95,7 @@ func (q query) time(name string) (time.Time, error) {
 	}
 	t, ok := parseTime(s)
 	if !ok {
-		return t, parameter(name, "%s is %s; it must be %s", name, clip(s), wantTime)
+		return t, parameter(name, "%s is %s; it must be %s", name, fault.Quote(s), wantTime)
 	}
 	return t, nil
 }
@@ -107,7 +107,7 @@ func (q query) bool(name string) (bool, error) {
 	case "true":
 		return true, nil
 	default:
-		return false, parameter(name, "%s is %s; it must be true or false", name, clip(s))
+		return false, parameter(name, "%s is %s; it must be true or false", name, fault.Quote(s))
 	}
 }
 

@@ -78,7 +78,7 @@ func (c *call) batchMessage(it *publishItem, name, batchKey string, i int) (queu
 			return p, err
 		}
 		if key != "" && key != own {
-			return p, fault.Invalid("/idempotency_key", "idempotency_key is %s and the batch's key makes it %s", clip(own), clip(key)).WithHint("give the batch a key, or its messages, not both")
+			return p, fault.Invalid("/idempotency_key", "idempotency_key is %s and the batch's key makes it %s", fault.Quote(own), fault.Quote(key)).WithHint("give the batch a key, or its messages, not both")
 		}
 		key = own
 	}

@@ -91,7 +91,7 @@ func (c *call) createQueue() (any, error) {
 	case "fifo":
 		return nil, fault.Invalid("/type", "type is \"fifo\"; this version has standard queues only").WithHint("message_group_id on a standard queue keeps groups from crowding each other out")
 	default:
-		return nil, fault.Invalid("/type", "type is %s; it must be \"standard\" or \"fifo\"", clip(t))
+		return nil, fault.Invalid("/type", "type is %s; it must be \"standard\" or \"fifo\"", fault.Quote(t))
 	}
 	spec, names, err := r.spec(c.project, *r.Name)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *call) pathQueue() (string, error) {
 }
 
 func noQueue(name string) error {
-	return fault.New(fault.QueueNotFound, "there is no queue %s", clip(name))
+	return fault.New(fault.QueueNotFound, "there is no queue %s", fault.Quote(name))
 }
 
 func (c *call) getQueue() (any, error) {
@@ -222,7 +222,7 @@ func (c *call) purgeQueue() (any, error) {
 		return nil, err
 	}
 	if r.Confirm == nil || *r.Confirm != name {
-		return nil, fault.Invalid("/confirm", "confirm is %s; to purge the queue it must be its name, %q", clip(or(r.Confirm, "")), name).WithHint("what is purged is gone")
+		return nil, fault.Invalid("/confirm", "confirm is %s; to purge the queue it must be its name, %q", fault.Quote(or(r.Confirm, "")), name).WithHint("what is purged is gone")
 	}
 	n, err := c.Store.PurgeQueue(c.ctx, c.project, name)
 	return struct {

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -67,7 +68,7 @@ func (c *call) messages() (any, error) {
 	switch status {
 	case "", queue.Available, queue.Delayed, queue.InFlight:
 	default:
-		return nil, parameter("status", "status is %s; it must be available, delayed or in_flight", clip(string(status)))
+		return nil, parameter("status", "status is %s; it must be available, delayed or in_flight", fault.Quote(string(status)))
 	}
 	p, err := q.page()
 	if err != nil {

@@ -111,7 +111,7 @@ func (c *call) pathID(k ids.Kind) (int64, error) {
 	s := c.r.PathValue("id")
 	id, ok := c.IDs.Decode(k, c.project, s)
 	if !ok {
-		return 0, fault.New(fault.NotFound, "there is no %s", clip(s))
+		return 0, fault.New(fault.NotFound, "there is no %s", fault.Quote(s))
 	}
 	return id, nil
 }

@@ -101,7 +101,7 @@ func (s *server) register(routes []route) {
 		s.mux.HandleFunc(p, func(w http.ResponseWriter, r *http.Request) {
 			s.serve(w, r, route{path: p, serve: func(c *call) (any, error) {
 				c.w.Header().Set("Allow", allow)
-				return nil, fault.New(fault.MethodNotAllowed, "%s does not take %s; it takes %s", p, clip(c.r.Method), allow)
+				return nil, fault.New(fault.MethodNotAllowed, "%s does not take %s; it takes %s", p, fault.Quote(c.r.Method), allow)
 			}})
 		})
 	}
@@ -110,7 +110,7 @@ func (s *server) register(routes []route) {
 
 func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, route{path: "other", serve: func(c *call) (any, error) {
-		return nil, fault.New(fault.NotFound, "there is nothing at %s", clip(c.r.URL.Path))
+		return nil, fault.New(fault.NotFound, "there is nothing at %s", fault.Quote(c.r.URL.Path))
 	}})
 }
 

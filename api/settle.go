@@ -126,7 +126,7 @@ func (c *call) settlement(verb queue.Verb, name string, a act) (queue.Settle, er
 			return s, noMessage("/message_id", *t.Message)
 		}
 		if t.Receipt != nil && id != s.ID {
-			return s, fault.Invalid("/message_id", "message_id is %s and receipt_handle is of another message", clip(*t.Message)).WithHint("send one of them")
+			return s, fault.Invalid("/message_id", "message_id is %s and receipt_handle is of another message", fault.Quote(*t.Message)).WithHint("send one of them")
 		}
 		s.ID = id
 	}
@@ -144,7 +144,7 @@ func (c *call) readHandle(s *queue.Settle, handle string) error {
 	}
 	if s.ID, s.Lease, ok = c.IDs.OpenReceipt(c.project, s.Queue, handle); !ok || s.Lease == 0 {
 		return &fault.Error{
-			Code: fault.ReceiptInvalid, Field: "/receipt_handle", Message: "the receipt_handle " + clip(handle) + " is not one of this queue",
+			Code: fault.ReceiptInvalid, Field: "/receipt_handle", Message: "the receipt_handle " + fault.Quote(handle) + " is not one of this queue",
 			Hint: "send it as consume gave it, with the queue that it came from",
 		}
 	}
@@ -152,7 +152,7 @@ func (c *call) readHandle(s *queue.Settle, handle string) error {
 }
 
 func noMessage(field, id string) error {
-	return &fault.Error{Code: fault.MessageNotFound, Field: field, Message: "there is no message " + clip(id) + ": it was acked, purged or expired, or never was"}
+	return &fault.Error{Code: fault.MessageNotFound, Field: field, Message: "there is no message " + fault.Quote(id) + ": it was acked, purged or expired, or never was"}
 }
 
 // settled is the answer to an act.

@@ -167,10 +167,13 @@ func only(s, chars string) bool {
 	return true
 }
 
+// IsEventID reports whether s can be an event's id.
+func IsEventID(s string) bool { return len(s) >= 1 && len(s) <= maxEventID && only(s, idChars) }
+
 // Check reports what is wrong with an event as the contract writes it, with the JSON pointer of the field.
 func (n *NewEvent) Check() error {
 	switch {
-	case len(n.EventID) < 1 || len(n.EventID) > maxEventID || !only(n.EventID, idChars):
+	case !IsEventID(n.EventID):
 		return fault.Invalid("/event_id", "an event_id is 1 to %d of A-Za-z0-9_-; this is %s", maxEventID, fault.Quote(n.EventID))
 	case n.Type == "":
 		return fault.Invalid("/event_type", "event_type is required, like ticket.resolved")
