@@ -129,4 +129,6 @@ func (c *call) getEvent() (any, error) {
 	return singleEvent{c, e}, nil
 }
 
-func noEvent(id string) error { return fault.New(fault.NotFound, "there is no event %s", fault.Quote(id)) }
+func noEvent(id string) error {
+	return fault.New(fault.NotFound, "there is no event %s", fault.Quote(id))
+}
