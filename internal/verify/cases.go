@@ -16,6 +16,8 @@ type kase struct {
 
 var cases = []kase{
 	{"handed over twice", playTwice},
+	{"handed out again while it is sent", playAgain},
+	{"taken over while it is sent", playFenced},
 	{"lease over before the settling", playLate},
 	{"killed before the POST", playBefore},
 	{"killed between POST and record", playBetween},
@@ -24,7 +26,7 @@ var cases = []kase{
 // playTwice hands the same event over from two callers at once, the second one a retry of the first as far as the server
 // can know. One event, one message, one request.
 func playTwice(ctx context.Context, r *run) error {
-	s, err := r.open(ctx, r.receive(nil, false).server.Listener.Addr().String(), "idempotent")
+	s, err := r.open(ctx, r.receive(nil, 0).server.Listener.Addr().String(), "idempotent")
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func playBefore(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	r.receive(l, false)
+	r.receive(l, 0)
 	return r.rest(ctx, s, 1)
 }
 
@@ -97,7 +99,7 @@ func playBefore(ctx context.Context, r *run) error {
 // answer, with the store held so that the record cannot be made; right after the answer, when the record may have been
 // made or not. The outcome is unknown, so the same key comes a second time, and the receiver makes one effect of it.
 func playBetween(ctx context.Context, r *run) error {
-	s, err := r.open(ctx, r.receive(nil, true).server.Listener.Addr().String(), "idempotent")
+	s, err := r.open(ctx, r.receive(nil, 1).server.Listener.Addr().String(), "idempotent")
 	if err != nil {
 		return err
 	}

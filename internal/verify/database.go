@@ -85,6 +85,14 @@ func (d *database) waiting(ctx context.Context, server string, cut bool) (n int,
 	return n, err
 }
 
+func (d *database) lapse(ctx context.Context, claim bool) error {
+	_, err := d.conn.ExecContext(ctx, "UPDATE messages SET vis = now() - interval '1 ms' WHERE leased AND lease_no = 1")
+	if err == nil && claim {
+		_, err = d.conn.ExecContext(ctx, "UPDATE claims SET lease_until = now() - interval '1 ms' WHERE state = 'started' AND fence = 1")
+	}
+	return err
+}
+
 func (d *database) drop(keep bool) error {
 	err := d.conn.Close()
 	if keep {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	_ "modernc.org/sqlite"
 )
@@ -49,6 +50,15 @@ func (f *file) hold(ctx context.Context) (func() error, error) {
 		_, err := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		return errors.Join(err, c.Close())
 	}, nil
+}
+
+func (f *file) lapse(ctx context.Context, claim bool) error {
+	past := time.Now().Add(-time.Millisecond).UnixMicro()
+	_, err := f.conn.ExecContext(ctx, "UPDATE messages SET vis = ? WHERE leased AND lease_no = 1", past)
+	if err == nil && claim {
+		_, err = f.conn.ExecContext(ctx, "UPDATE claims SET lease_until = ? WHERE state = 'started' AND fence = 1", past)
+	}
+	return err
 }
 
 func (f *file) drop(keep bool) error {

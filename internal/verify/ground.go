@@ -18,6 +18,8 @@ type ground interface {
 	db() *sql.DB
 	// hold keeps every server from recording an outcome until it is released.
 	hold(ctx context.Context) (release func() error, err error)
+	// lapse ends the lease of the message that is out for the first time, and that of its claim too if asked.
+	lapse(ctx context.Context, claim bool) error
 	drop(keep bool) error
 }
 

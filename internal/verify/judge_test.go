@@ -84,7 +84,7 @@ func TestRunsThatCannotBeCarriedOutAreNotOK(t *testing.T) {
 
 func TestReceiverHoldsTheFirstAndCountsAll(t *testing.T) {
 	t.Parallel()
-	r := newReceiver(nil, true)
+	r := newReceiver(nil, 1)
 	defer r.close()
 	post := func() int {
 		q, _ := http.NewRequest("POST", r.server.URL, strings.NewReader("{}"))

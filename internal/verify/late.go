@@ -14,7 +14,7 @@ import (
 // connection cut, the other server is waited for until it has ruled on the message, and the holder is woken up to say its
 // late word.
 func playLate(ctx context.Context, r *run) error {
-	s, err := r.open(ctx, r.receive(nil, true).server.Listener.Addr().String(), "once")
+	s, err := r.open(ctx, r.receive(nil, 1).server.Listener.Addr().String(), "once")
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,14 @@ type receiver struct {
 	arrived chan *request // for runs that answer by hand; requests beyond its size answer themselves
 
 	mu       sync.Mutex
-	byHand   bool
+	byHand   int // so many more requests
 	requests map[string]int // by key
 	effects  map[string]int
 }
 
-// newReceiver listens on l, or on a free port.
-func newReceiver(l net.Listener, byHand bool) *receiver {
-	r := &receiver{arrived: make(chan *request, 1), byHand: byHand, requests: map[string]int{}, effects: map[string]int{}}
+// newReceiver listens on l, or on a free port. The first byHand requests are answered by hand.
+func newReceiver(l net.Listener, byHand int) *receiver {
+	r := &receiver{arrived: make(chan *request, 2), byHand: byHand, requests: map[string]int{}, effects: map[string]int{}}
 	r.server = httptest.NewUnstartedServer(r)
 	if l != nil {
 		r.server.Listener.Close()
@@ -49,8 +49,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if r.requests[q.key] == 1 {
 		r.effects[q.key]++ // it dedups
 	}
-	byHand := r.byHand
-	r.byHand = false // the first one only
+	byHand := r.byHand > 0
+	r.byHand--
 	r.mu.Unlock()
 	if !byHand {
 		w.WriteHeader(http.StatusOK)

@@ -34,8 +34,8 @@ func (r *run) start(ctx context.Context) (*server, error) {
 	return s, err
 }
 
-// receive starts the receiver; by hand the first request waits for the run's word.
-func (r *run) receive(l net.Listener, byHand bool) *receiver {
+// receive starts the receiver; the first byHand requests wait for the run's word.
+func (r *run) receive(l net.Listener, byHand int) *receiver {
 	r.receiver = newReceiver(l, byHand)
 	return r.receiver
 }

@@ -23,7 +23,7 @@ func TestShyHoldsConnectionsUntilItIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReceiver(l, false)
+	r := newReceiver(l, 0)
 	defer r.close()
 	resp, err := http.Post("http://"+s.address, "application/json", nil)
 	if err != nil {

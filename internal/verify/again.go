@@ -1,0 +1,76 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// playAgain ends the message's lease from outside, again and again, while the receiver holds its answer: the message is
+// handed out a second time though the first holder is still at it. The claim must say busy: one request, and once that is
+// answered the message is gone.
+func playAgain(ctx context.Context, r *run) error {
+	s, q, err := r.first(ctx, "evt_again")
+	if err != nil {
+		return err
+	}
+	end := time.Now().Add(timeout * 8 / 10)
+	for time.Now().Before(end) {
+		if err := errors.Join(r.ground.lapse(ctx, false), pause(ctx, r.within(100*time.Millisecond))); err != nil {
+			return err
+		}
+	}
+	q.answer <- 200
+	return r.rest(ctx, s, 1)
+}
+
+// playFenced ends the leases of message and claim from outside while the receiver holds its answer, so that the delivery is
+// taken over. Then the first holder hears 410, and the second one 200: the word of a holder that was fenced out changes
+// nothing.
+func playFenced(ctx context.Context, r *run) error {
+	s, q, err := r.first(ctx, "evt_fenced")
+	if err != nil {
+		return err
+	}
+	var second *request
+	over, err := until(ctx, lease+10*time.Second, func() (bool, error) {
+		if err := r.ground.lapse(ctx, true); err != nil {
+			return false, err
+		}
+		select {
+		case second = <-r.receiver.arrived:
+			return true, nil
+		default:
+			return false, nil
+		}
+	})
+	if err == nil && !over {
+		err = errors.New("nobody took over a delivery whose lease was over")
+	}
+	if err != nil {
+		return err
+	}
+	q.answer <- 410
+	if err := pause(ctx, r.within(200*time.Millisecond)); err != nil {
+		return err
+	}
+	second.answer <- 200
+	return r.rest(ctx, s, 2)
+}
+
+// first sends an event and waits for its first request, whose answer is the run's to give.
+func (r *run) first(ctx context.Context, event string) (*server, *request, error) {
+	s, err := r.open(ctx, r.receive(nil, 2).server.Listener.Addr().String(), "idempotent")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.send(ctx, s, event); err != nil {
+		return nil, nil, err
+	}
+	q, err := r.receiver.next(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("no request came: %w", err)
+	}
+	return s, q, nil
+}
