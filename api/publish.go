@@ -137,12 +137,15 @@ func (c *call) publish() (any, error) {
 	return published{c, &p, &out[0]}, nil
 }
 
-// bodyQueue gives the queue that a body names.
+// bodyQueue gives the queue that a body names. What cannot be a queue's name names none, the server's own least of all.
 func bodyQueue(name *string) (string, error) {
-	if name == nil {
+	switch {
+	case name == nil || *name == "":
 		return "", fault.Invalid("/queue", "queue is required: the name of a queue")
+	case queue.CheckName("", *name) != nil:
+		return "", noQueue(*name)
 	}
-	return *name, queue.CheckName("/queue", *name)
+	return *name, nil
 }
 
 // published is the answer to a publish.

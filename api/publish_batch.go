@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -49,6 +51,9 @@ func (c *call) publishBatch() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if noneThere(out) {
+		return nil, out[0].Err
+	}
 	all := true
 	for j, i := range place {
 		if err := out[j].Err; err != nil {
@@ -60,6 +65,11 @@ func (c *call) publishBatch() (any, error) {
 	}
 	c.replay = all && len(items) == len(answers)
 	return batchAnswer(answers), nil
+}
+
+// noneThere reports whether nothing of a batch could be stored since its queue is not there: then the whole call is answered so.
+func noneThere(out []queue.Published) bool {
+	return !slices.ContainsFunc(out, func(p queue.Published) bool { return !errors.Is(p.Err, queue.ErrQueueNotFound) })
 }
 
 // batchMessage gives an item with its key: its own, or the batch's and its index.

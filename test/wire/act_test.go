@@ -185,13 +185,29 @@ func checkDeliveryRedrive(t *testing.T, s *server) {
 	if causes["redrive"] < 3 || causes["canary"] > 1 {
 		t.Errorf("the causes are %v", causes)
 	}
+	// A canary that is taken: the others follow it.
+	r.will(status(500))
+	z := s.endpoint(t, r.url, object{"tenant": "dr-well", "retry_ladder": []int{}})
+	for i := range 3 {
+		s.until(t, s.event(t, object{"event_type": "a", "payload": i, "tenant": "dr-well"})["deliveries"].([]any)[0].(object)["delivery_id"], "failed")
+	}
+	r.will(nil)
+	is(t, "a canary taken", s.redrive(t, object{"endpoint_id": z["endpoint_id"]}), object{"total": 3, "moved": 3, "left": 0})
+	clear(causes)
+	for _, d := range items(t, s.do(t, "GET", deliveries+"?tenant=dr-well", nil)) {
+		a := attempts(s.until(t, d["delivery_id"], "delivered"))
+		causes[a[len(a)-1]["cause"]]++
+	}
+	if causes["canary"] != 1 || causes["redrive"] != 2 {
+		t.Errorf("the causes are %v", causes)
+	}
 	// A stuck one of policy once is left, and counted as left.
 	r.will(func(n int, w http.ResponseWriter) { cut(n, w) })
 	once := s.deliver(t, r.url, object{"tenant": "dr-once", "policy": "once"}, nil)["delivery_id"]
 	s.until(t, once, "stuck")
-	z := s.redrive(t, object{"tenant": "dr-once", "states": []string{"stuck"}})
-	if z["moved"] != 0.0 || z["total"] != z["left"] {
-		t.Errorf("a stuck one of policy once: %v", z)
+	left := s.redrive(t, object{"tenant": "dr-once", "states": []string{"stuck"}})
+	if left["moved"] != 0.0 || left["left"] != 1.0 {
+		t.Errorf("a stuck one of policy once: %v", left)
 	}
 	is(t, "it", s.delivery(t, once), object{"state": "stuck"})
 	for _, bad := range []object{{"states": []string{"delivered"}}, {"states": []string{}}, {"max": 0}, {"rate_per_second": 0}, {"from": "x"}, {"colour": 1}, {"canary": "x"}} {

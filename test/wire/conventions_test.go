@@ -72,6 +72,12 @@ func checkAccess(t *testing.T, s *server) {
 	} {
 		s.call(t, "GET", path, nil).refused(t, 404, code)
 	}
+	// The server's own queues are no queues of anybody's.
+	for _, name := range []string{"_deliveries", "_deliveries-dlq", "no such!"} {
+		s.post(t, "/v1/queue/publish", object{"queue": name, "payload": 1}).refused(t, 404, "QUEUE_NOT_FOUND")
+		s.post(t, "/v1/queue/consume", object{"queue": name}).refused(t, 404, "QUEUE_NOT_FOUND")
+		s.post(t, "/v1/queue/publish_batch", object{"queue": name, "messages": []object{{"payload": 1}}}).refused(t, 404, "QUEUE_NOT_FOUND")
+	}
 	for _, c := range [][2]string{{"GET", "/v1/queue/create"}, {"PUT", "/v1/queue/publish"}, {"POST", "/v1/queue/list"}, {"DELETE", "/v1/webhooks/events"}, {"PATCH", "/v1/queue/get/x"}} {
 		a := s.call(t, c[0], c[1], nil)
 		if a.refused(t, 405, "METHOD_NOT_ALLOWED"); a.header.Get("Allow") == "" {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -227,7 +226,7 @@ func checkDLQs(t *testing.T, s *server) {
 	is(t, "stats", s.stats(t, "sh-dead"), object{"message_count": 1})
 	// Published straight into a DLQ: no source.
 	s.publish(t, "sh-dead", "straight", nil)
-	is(t, "redrive", s.redriven(t, "sh-b", nil), object{"moved": 1})
+	is(t, "redrive", s.redriven(t, "sh-b", nil), object{"total": 2, "moved": 1, "left": 1})
 	m := s.one(t, "sh-dead", nil)
 	is(t, "published into a DLQ", m, object{"payload": "straight", "source_queue": nil, "dead_lettered_at": nil})
 	is(t, "its nack", s.settle(t, "nack", "sh-dead", m, object{"requeue": false, "delay_seconds": 0}), object{"nacked": true, "status": "available"})
@@ -300,8 +299,17 @@ func checkRedrivePicks(t *testing.T, s *server) {
 	if r["total"] != 2.0 || r["moved"].(float64)+r["left"].(float64) != 2 {
 		t.Errorf("moved and left are not what was there: %v", r)
 	}
+	// At a rate.
+	s.queue(t, "rp-rate", nil)
+	for i := range 5 {
+		s.kill(t, "rp-rate", i, nil)
+	}
+	r = s.redriven(t, "rp-rate", object{"rate_per_second": 2})
+	is(t, "at a rate", r, object{"moved": 5, "rate_per_second": 2})
+	if took := stamp(t, r, "finished_at").Sub(stamp(t, r, "created_at")); took < 1500*time.Millisecond || took > 8*time.Second {
+		t.Errorf("5 at 2 a second took %v", took)
+	}
 	// None there.
 	s.queue(t, "rp-none", nil)
 	is(t, "nothing there", s.redriven(t, "rp-none", nil), object{"state": "completed", "total": 0, "moved": 0, "left": 0})
-	s.call(t, "GET", "/v1/queue/dlq/redrive/"+fmt.Sprint(r["redrive_id"]), nil)
 }

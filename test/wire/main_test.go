@@ -75,6 +75,7 @@ var subjects = []struct {
 	{"answers", checkAnswers},
 	{"ladder", checkLadder},
 	{"retry after", checkRetryAfter},
+	{"in flight", checkInFlight},
 	{"gone", checkGone},
 	{"disabled", checkDisabled},
 	{"deleted", checkDeleted},

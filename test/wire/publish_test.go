@@ -162,8 +162,7 @@ func checkPublishBatch(t *testing.T, s *server) {
 	if n := len(items(t, s.do(t, "POST", "/v1/queue/publish_batch", object{"queue": "pubb", "messages": many[:1000]}))); n != 1000 {
 		t.Errorf("a batch of 1000 has %d answers", n)
 	}
-	none := items(t, s.do(t, "POST", "/v1/queue/publish_batch", object{"queue": "none", "messages": []object{{"payload": 1}}}))
-	is(t, "to no queue", none[0]["error"].(object), object{"code": "QUEUE_NOT_FOUND"})
+	s.post(t, "/v1/queue/publish_batch", object{"queue": "none", "messages": []object{{"payload": 1}, {}}}).refused(t, 404, "QUEUE_NOT_FOUND")
 	s.post(t, "/v1/queue/publish_batch", object{"queue": "pubb"}).refused(t, 400, "INVALID_ARGUMENT", "/messages")
 	s.post(t, "/v1/queue/publish_batch", object{"queue": "pubb", "messages": []object{{"payload": 1, "colour": 2}}}).refused(t, 400, "INVALID_ARGUMENT", "/messages/0/colour")
 }
@@ -205,6 +204,9 @@ func checkPublishKeys(t *testing.T, s *server) {
 	same("purged", first, s.post(t, "/v1/queue/publish", body))
 	s.do(t, "DELETE", "/v1/queue/delete/keys?force=true", nil)
 	same("queue gone", first, s.post(t, "/v1/queue/publish", body))
+	batch := s.post(t, "/v1/queue/publish_batch", object{"queue": "keys", "messages": []object{{"payload": "gone", "idempotency_key": "gone"}, {"payload": 1}}})
+	is(t, "queue gone, in a batch", items(t, batch.ok(t))[0], object{"message_id": first["message_id"], "idempotent_replay": true, "error": nil})
+	is(t, "queue gone, in a batch", items(t, batch.ok(t))[1]["error"].(object), object{"code": "QUEUE_NOT_FOUND"})
 	s.queue(t, "keys", nil)
 	same("queue made anew", first, s.post(t, "/v1/queue/publish", body))
 	is(t, "stats", s.stats(t, "keys"), object{"message_count": 0})

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -54,6 +55,13 @@ func checkLadder(t *testing.T, s *server) {
 		if last := attempts(ended)[1]; last["next_attempt_at"] != nil {
 			t.Errorf("the last attempt has a next at %v", last["next_attempt_at"])
 		}
+	}
+	// Past the receiver's window an ambiguous one is not sent again.
+	w := receive(t)
+	w.will(cut)
+	d = s.deliver(t, w.url, object{"tenant": "lad-window", "retry_ladder": []int{3, 3}, "receiver_window_seconds": 1}, nil)
+	if ended := s.until(t, d["delivery_id"], "stuck"); len(attempts(ended)) != 1 || len(w.requests()) != 1 {
+		t.Errorf("past the receiver's window it was sent %d times", len(w.requests()))
 	}
 	// Copied into a delivery when it is made: the ladder. Read at each attempt: the url.
 	q := receive(t)
@@ -157,5 +165,28 @@ func checkDeleted(t *testing.T, s *server) {
 	a := s.post(t, events, object{"event_type": "a", "payload": 2, "tenant": "del", "endpoint_ids": []any{d["endpoint_id"]}})
 	if a.status != 400 && a.status != 404 {
 		t.Errorf("an event to a deleted endpoint: %d %s", a.status, clip(a.raw))
+	}
+}
+
+// checkInFlight is that a receiver never has more at once than its endpoint allows.
+func checkInFlight(t *testing.T, s *server) {
+	r := receive(t)
+	var now, most atomic.Int32
+	r.will(func(int, http.ResponseWriter) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(100 * time.Millisecond)
+	})
+	s.endpoint(t, r.url, object{"tenant": "flight", "max_in_flight": 2})
+	for i := range 10 {
+		s.event(t, object{"event_type": "a", "payload": i, "tenant": "flight"})
+	}
+	eventually(t, "all are delivered", 30*time.Second, func() bool {
+		return len(items(t, s.do(t, "GET", "/v1/webhooks/deliveries?tenant=flight&state=delivered", nil))) == 10
+	})
+	if m := most.Load(); m > 2 || len(r.requests()) != 10 {
+		t.Errorf("%d at once, %d in all", m, len(r.requests()))
 	}
 }
