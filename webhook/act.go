@@ -1,0 +1,43 @@
+package webhook
+
+import (
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
+)
+
+// MayResend refuses to send a delivery anew that is still under way: [ErrConflict].
+func (s State) MayResend() error {
+	switch s {
+	case Pending, Sending, Retrying:
+		return s.refuse("sent again").WithHint("cancel it first, or wait for its end")
+	}
+	return nil
+}
+
+// MayResolve refuses a person's word on a delivery that is not stuck: [ErrConflict].
+func (s State) MayResolve() error {
+	if s != State(ledger.Stuck) {
+		return s.refuse("resolved").WithHint("only a stuck one is")
+	}
+	return nil
+}
+
+// MayCancel refuses to cancel a delivery that does not wait: [ErrConflict].
+func (s State) MayCancel() error {
+	if s != Pending && s != Retrying {
+		return s.refuse("cancelled").WithHint("only a pending or retrying one is")
+	}
+	return nil
+}
+
+func (s State) refuse(what string) *fault.Error {
+	return fault.New(fault.Conflict, "the delivery is %s: it cannot be %s now", s, what)
+}
+
+// NoEndpointLeft refuses to send a delivery whose endpoint was deleted: [ErrConflict].
+func NoEndpointLeft() error {
+	return fault.New(fault.Conflict, "the delivery's endpoint was deleted: there is nowhere to send it")
+}
+
+// NoDelivery says that a delivery is not there: [ErrNotFound].
+func NoDelivery() error { return fault.New(fault.NotFound, "there is no such delivery") }
