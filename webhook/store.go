@@ -58,16 +58,18 @@ type RedriveCall struct {
 
 // Deliveries keeps events and deliveries.
 type Deliveries interface {
-	// Send stores events, each with its request key, its deliveries, their claims and their messages in one transaction. Batched: one result
-	// for each event, in order.
+	// Send stores events, each with its request key, its deliveries, their claims and their messages in one transaction.
+	// Batched: one result for each event, in order.
 	Send(ctx context.Context, events ...NewEvent) ([]Sent, error)
 	Event(ctx context.Context, project int64, eventID string) (Event, error)
-	// Events and Deliveries answer where to go on, 0 at the end. A page may be short and still have a next: the rows looked at are bounded.
+	// Events and Deliveries answer where to go on, 0 at the end. A page may be short and still have a next: the rows
+	// looked at are bounded.
 	Events(ctx context.Context, f Filter) (e []Event, next int64, err error)
 	Delivery(ctx context.Context, project, id int64) (Delivery, error)
 	Deliveries(ctx context.Context, f Filter) (d []Delivery, next int64, err error)
-	// Resend makes a new send of the same delivery: a new claim, the key's next send number, and a new message; a dead letter of the former send is removed.
-	// ErrConflict while it is pending, sending or retrying, or where its endpoint is gone.
+	// Resend makes a new send of the same delivery: a new claim, the key's next send number, and a new message; a dead
+	// letter of the former send is removed. ErrConflict while it is pending, sending or retrying, or where its endpoint
+	// is gone.
 	Resend(ctx context.Context, a Act, newKey bool) (Delivery, error)
 	// Resolve is a person's word on a stuck delivery, else ErrConflict: Done removes its dead letter, Retry sends it back
 	// with its claim reopened, Failed leaves it for a redrive.
@@ -97,8 +99,8 @@ type Sender interface {
 	// TakeDeliveries receives and claims at most t.Max deliveries of all projects, endpoints taking turns, at most an
 	// endpoint's free slots, none of a disabled one. A holder found dead gets its attempt (unknown, "worker died").
 	TakeDeliveries(ctx context.Context, t Take) (Taken, error)
-	// BeginDeliveries makes the line before the effect durable (policy once), and extends the lease of claim and message together: one answer for
-	// each, in order. One that is not Applied must not be sent, or its attempt ended.
+	// BeginDeliveries makes the line before the effect durable (policy once), and extends the lease of claim and message
+	// together: one answer for each, in order. One that is not Applied must not be sent, or its attempt ended.
 	BeginDeliveries(ctx context.Context, jobs []*Job) ([]ledger.Applied, error)
 	// SettleDeliveries applies outcomes: the claim, the attempt's row, the message and the endpoint's slot in one
 	// transaction. A fenced-out outcome changes nothing and is recorded.

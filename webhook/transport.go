@@ -19,12 +19,12 @@ import (
 // does. Its error means that the address is refused.
 type Guard func(network, address string, c syscall.RawConn) error
 
-// public knows the addresses that anybody may be sent to. Azure's own service for its machines has a public address, which the registries do not
-// know as special.
+// public knows the addresses that anybody may be sent to. Azure's own service for its machines has a public address,
+// which the registries do not know as special.
 var public = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
 
-// PublicOnly refuses loopback, private, link-local (which the clouds' metadata services are), multicast and otherwise special networks, and every form
-// of IPv6 that leads to an IPv4 address: mapped, NAT64, 6to4, Teredo.
+// PublicOnly refuses loopback, private, link-local (which the clouds' metadata services are), multicast and otherwise
+// special networks, and every form of IPv6 that leads to an IPv4 address: mapped, NAT64, 6to4, Teredo.
 func PublicOnly() Guard { return public.Safe }
 
 // errGuard is beneath the error of a dial that a Guard refused. What the Guard said is not in its text, which a tenant may
