@@ -41,7 +41,7 @@ func TestRefusesToStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { taken.Close() })
 	key := "ONCEWARD_API_KEY=" + apiKey
 	db := "sqlite:" + filepath.Join(t.TempDir(), "o.db")
 	for _, c := range []struct {
@@ -274,7 +274,7 @@ func TestClients(t *testing.T) {
 // While the store is away: 503 with Retry-After, and again 200 when it is back.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	c, err := pgtest.Start(t.Context(), pgtest.Options{})
+	c, err := pgtest.Start(t.Context(), pgtest.Options{Fsync: true}) // what was answered is there after a crash
 	if err != nil {
 		t.Fatal(err)
 	}
