@@ -57,19 +57,19 @@ func waiterClosed(r *rig) {
 	r.queue("jobs")
 	r.publish(bodies("jobs", 40)...)
 	l := r.receive("jobs", 40, time.Minute)
+	s := r.Store // the reopened one takes its place
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
 			defer cancel()
-			r.WaitMessages(ctx, 1, "jobs")
+			s.WaitMessages(ctx, 1, "jobs")
 			if ctx.Err() != nil {
 				r.Error("a waiter was not let go")
 			}
 		})
 	}
 	acked := make(chan int64, len(l))
-	s := r.Store
 	for _, m := range l {
 		wg.Go(func() {
 			if out, err := s.Settle(r.ctx, act(queue.Ack, m)); err == nil && out[0].Applied {
