@@ -52,8 +52,20 @@ func playFenced(ctx context.Context, r *run) error {
 		return err
 	}
 	q.answer <- 410
-	if err := pause(ctx, r.within(200*time.Millisecond)); err != nil {
+	state := ""
+	_, err = until(ctx, timeout/2, func() (bool, error) {
+		var noted int
+		state, _, err = claimState(ctx, r.ground)
+		if err == nil {
+			err = r.ground.db().QueryRowContext(ctx, "SELECT count(*) FROM claim_notes WHERE what = 'fenced'").Scan(&noted)
+		}
+		return noted > 0 || state != "started", err
+	})
+	if err != nil {
 		return err
+	}
+	if v := r.verdict; state != "started" {
+		v.note(&v.doubled, "the word of a holder that was fenced out made the claim %s", state)
 	}
 	second.answer <- 200
 	return r.rest(ctx, s, 2)

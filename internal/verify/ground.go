@@ -25,7 +25,7 @@ type ground interface {
 
 // facts is what stands in the database.
 type facts struct {
-	Events, Deliveries, Claims, Done, Messages, InFlight, Attempts, Delivered int
+	Events, Deliveries, Claims, Done, Messages, InFlight, Attempts, Delivered, Early int
 }
 
 const factsQuery = `SELECT
@@ -36,11 +36,12 @@ const factsQuery = `SELECT
   (SELECT count(*) FROM messages),
   (SELECT CAST(coalesce(sum(in_flight), 0) AS bigint) FROM groups),
   (SELECT count(*) FROM attempts),
-  (SELECT count(*) FROM attempts WHERE outcome = 'delivered')`
+  (SELECT count(*) FROM attempts WHERE outcome = 'delivered'),
+  (SELECT count(*) FROM verify_gone)`
 
 func readFacts(ctx context.Context, g ground) (f facts, err error) {
 	err = g.db().QueryRowContext(ctx, factsQuery).
-		Scan(&f.Events, &f.Deliveries, &f.Claims, &f.Done, &f.Messages, &f.InFlight, &f.Attempts, &f.Delivered)
+		Scan(&f.Events, &f.Deliveries, &f.Claims, &f.Done, &f.Messages, &f.InFlight, &f.Attempts, &f.Delivered, &f.Early)
 	if err != nil {
 		err = fmt.Errorf("read the database: %w", err)
 	}

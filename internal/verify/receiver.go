@@ -22,7 +22,7 @@ type receiver struct {
 	arrived chan *request // for runs that answer by hand; requests beyond its size answer themselves
 
 	mu       sync.Mutex
-	byHand   int // so many more requests
+	byHand   int            // so many more requests
 	requests map[string]int // by key
 	effects  map[string]int
 }

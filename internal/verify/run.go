@@ -46,6 +46,9 @@ func (r *run) open(ctx context.Context, address, policy string) (*server, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := watch(ctx, r.ground); err != nil {
+		return nil, err
+	}
 	if r.ground.shared() {
 		if _, err := r.start(ctx); err != nil {
 			return nil, err
@@ -196,6 +199,9 @@ func (r *run) judge(f facts, mostRequests int) {
 	}
 	if f.Messages != 0 || f.InFlight != 0 {
 		v.note(&v.unfinished, "%d messages and %d slots in use are left", f.Messages, f.InFlight)
+	}
+	if f.Early > 0 {
+		v.note(&v.lost, "%d messages were gone before their key was closed", f.Early)
 	}
 	if f.Delivered != want {
 		v.note(&v.doubled, "%d attempts are recorded as delivered, of %d", f.Delivered, want)
