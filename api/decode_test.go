@@ -51,6 +51,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"number for a string", `{"queue":7}`, "/queue", []string{"7", "a string"}},
 		{"object for a string", `{"queue": {"a": 1}}`, "/queue", []string{`{"a": 1}`, "a string"}},
 		{"number in the headers", `{"headers":{"a":1}}`, "/headers/a", []string{"1", "a string"}},
+		{"null in the headers", `{"headers":{"a":null}}`, "/headers/a", []string{"null", "a string"}},
 		{"list for an object", `{"headers":["a"]}`, "/headers", []string{"an object"}},
 		{"text for seconds", `{"delay_seconds":"5"}`, "/delay_seconds", []string{`"5"`, "a number of seconds"}},
 		{"seconds beyond all", `{"delay_seconds":1e400}`, "/delay_seconds", []string{"1e400", "1000000000"}},

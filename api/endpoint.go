@@ -14,26 +14,29 @@ import (
 // endpointRequest is the body of an endpoint's making and of its change.
 type endpointRequest struct {
 	keyed
-	URL         *string            `json:"url"`
-	Tenant      *string            `json:"tenant"`
-	EventTypes  *[]string          `json:"event_types"`
-	Description *string            `json:"description"`
-	Headers     *map[string]string `json:"headers"`
-	Secret      *string            `json:"secret"`
-	Timeout     seconds            `json:"timeout_seconds"`
-	Ladder      *[]seconds         `json:"retry_ladder"`
-	Retry4xx    *bool              `json:"retry_4xx"`
-	Policy      *ledger.Policy     `json:"policy"`
-	Window      seconds            `json:"receiver_window_seconds"`
-	MaxInFlight *int               `json:"max_in_flight"`
-	Rate        optionalNumber     `json:"rate_per_second"`
+	URL         *string        `json:"url"`
+	Tenant      *string        `json:"tenant"`
+	EventTypes  *[]string      `json:"event_types"`
+	Description *string        `json:"description"`
+	Headers     stringMap      `json:"headers"`
+	Secret      *string        `json:"secret"`
+	Timeout     seconds        `json:"timeout_seconds"`
+	Ladder      *[]seconds     `json:"retry_ladder"`
+	Retry4xx    *bool          `json:"retry_4xx"`
+	Policy      *ledger.Policy `json:"policy"`
+	Window      seconds        `json:"receiver_window_seconds"`
+	MaxInFlight *int           `json:"max_in_flight"`
+	Rate        optionalNumber `json:"rate_per_second"`
 }
 
 func (r *endpointRequest) spec() (webhook.EndpointSpec, error) {
 	s := webhook.EndpointSpec{
-		URL: r.URL, Tenant: r.Tenant, Description: r.Description, EventTypes: r.EventTypes, Headers: r.Headers, Secret: r.Secret,
+		URL: r.URL, Tenant: r.Tenant, Description: r.Description, EventTypes: r.EventTypes, Secret: r.Secret,
 		Timeout: r.Timeout.ptr(), Retry4xx: r.Retry4xx, Policy: r.Policy, Window: r.Window.ptr(), WindowForever: r.Window.null,
 		MaxInFlight: r.MaxInFlight, Rate: r.Rate.ptr(), RateNone: r.Rate.null,
+	}
+	if r.Headers != nil {
+		s.Headers = new(r.Headers.plain())
 	}
 	if r.Ladder != nil {
 		rungs := make([]time.Duration, len(*r.Ladder))

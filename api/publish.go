@@ -18,20 +18,20 @@ import (
 // publishItem is a message to publish, alone or in a batch.
 type publishItem struct {
 	keyed
-	Payload  jsontext.Value    `json:"payload"`
-	Body     jsontext.Value    `json:"body"`
-	Delay    seconds           `json:"delay_seconds"`
-	Priority *int64            `json:"priority"`
-	Headers  map[string]string `json:"headers"`
-	Group    *string           `json:"message_group_id"`
-	OriginAt moment            `json:"origin_at"`
+	Payload  jsontext.Value `json:"payload"`
+	Body     jsontext.Value `json:"body"`
+	Delay    seconds        `json:"delay_seconds"`
+	Priority *int64         `json:"priority"`
+	Headers  stringMap      `json:"headers"`
+	Group    *string        `json:"message_group_id"`
+	OriginAt moment         `json:"origin_at"`
 }
 
 var bodyForPayload = map[string]string{"/payload": "/body"}
 
 // message gives what the item says, without its key. The fields of its errors are the item's own.
 func (it *publishItem) message(project int64, name string) (queue.Publish, error) {
-	p := queue.Publish{Project: project, Queue: name, Body: it.Payload, Delay: it.Delay.d, Headers: it.Headers, Group: or(it.Group, ""), OriginAt: it.OriginAt.Time}
+	p := queue.Publish{Project: project, Queue: name, Body: it.Payload, Delay: it.Delay.d, Headers: it.Headers.plain(), Group: or(it.Group, ""), OriginAt: it.OriginAt.Time}
 	if it.Body != nil {
 		if it.Payload != nil && !sameJSON(it.Payload, it.Body) {
 			return p, fault.Invalid("/body", "body and payload, two names of one field, differ").WithHint("send one of them")

@@ -102,6 +102,37 @@ func wholeIn(field string, v *int64, low, high int64) error {
 	return nil
 }
 
+// stringMap is an object of strings in a request, none of them null.
+type stringMap map[string]notNull
+
+func (m stringMap) plain() map[string]string {
+	if m == nil {
+		return nil
+	}
+	p := make(map[string]string, len(m))
+	for name, v := range m {
+		p[name] = string(v)
+	}
+	return p
+}
+
+// notNull is a string that null is not the same as: of a map's value it cannot mean that it was not given.
+type notNull string
+
+// UnmarshalJSONFrom reads a string.
+func (s *notNull) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if v.Kind() != '"' {
+		return valueError(v, "a string")
+	}
+	b, err := jsontext.AppendUnquote(nil, v)
+	*s = notNull(b)
+	return err
+}
+
 // notEmpty refuses a tenant of no name: a slip that would mean none, or all.
 func notEmpty(tenant *string) error {
 	if tenant != nil && *tenant == "" {

@@ -124,6 +124,7 @@ func checkEndpointFields(t *testing.T, s *server) {
 		{object{"event_types": []string{"a*"}}, "/event_types/0"},
 		{object{"headers": headers(21)}, "/headers"},
 		{object{"headers": object{"X": strings.Repeat("v", 8192)}}, "/headers"},
+		{object{"headers": object{"X": nil}}, "/headers/X"},
 		{object{"headers": object{"Host": "x"}}, "/headers/Host"},
 		{object{"headers": object{"Content-Type": "x"}}, "/headers/Content-Type"},
 		{object{"headers": object{"content-anything": "x"}}, "/headers/content-anything"},

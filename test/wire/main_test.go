@@ -51,6 +51,7 @@ var subjects = []struct {
 	{"request keys", checkRequestKeys},
 	{"consume", checkConsume},
 	{"consume waits", checkWait},
+	{"a client that is gone", checkGoneClient},
 	{"receipts", checkReceipts},
 	{"receipts that end", checkReceiptEnds},
 	{"receipts by message id", checkMessageIDs},

@@ -79,6 +79,7 @@ func checkPublishFields(t *testing.T, s *server) {
 		{object{"headers": with(object{"one": "more"}, twenty)}, "/headers"},
 		{object{"headers": object{"h": strings.Repeat("v", 8192)}}, "/headers"},
 		{object{"headers": object{"h": 1}}, "/headers/h"},
+		{object{"headers": object{"h": nil}}, "/headers/h"},
 		{object{"headers": []string{}}, "/headers"},
 		{object{"message_group_id": ""}, "/message_group_id"},
 		{object{"message_group_id": strings.Repeat("g", 129)}, "/message_group_id"},

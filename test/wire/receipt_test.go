@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -78,6 +81,29 @@ func checkWait(t *testing.T, s *server) {
 	s.publish(t, "wait", 2, nil)
 	if m := <-got; len(m) != 1 || time.Since(began) > 10*time.Second {
 		t.Errorf("a publish woke the waiter after %v with %d", time.Since(began), len(m))
+	}
+}
+
+// checkGoneClient is that what is received for a client that is gone is given back, its count with it.
+func checkGoneClient(t *testing.T, s *server) {
+	s.queue(t, "goner", nil)
+	for i := range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/queue/consume", strings.NewReader(`{"queue":"goner","wait_seconds":20}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+apiKey)
+		req.Header.Set("Content-Type", "application/json")
+		ended := make(chan error, 1)
+		go func() { _, err := http.DefaultClient.Do(req); ended <- err }()
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+		<-ended
+		s.publish(t, "goner", i, nil)
+		m := s.one(t, "goner", nil)
+		is(t, "after a client that went away", m, object{"payload": i, "delivery_count": 1})
+		s.settle(t, "ack", "goner", m, nil)
 	}
 }
 
