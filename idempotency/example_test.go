@@ -42,5 +42,5 @@ func ExampleStore() {
 	// Output:
 	// "made exports" replay: false <nil>
 	// "made exports" replay: true <nil>
-	// "" replay: false the idempotency key was used for another request
+	// "" replay: false the idempotency key "k1" was used for another request
 }

@@ -117,7 +117,7 @@ func (c *Claim) refused(reason string) Applied { return Applied{State: c.State, 
 const (
 	Fenced   = "fenced"
 	NotBegun = "not_begun"
-	Unknown  = "not_found" // there is no such key, or no more
+	NoKey    = "not_found" // there is no such key, or no more
 )
 
 // Begin is the durable line before the effect of a Once claim, and the heartbeat of both policies.

@@ -78,7 +78,7 @@ func (t *acting) reachable(ctx context.Context) error {
 	var id int64
 	err := t.tx.QueryRow(ctx, deliveryEndpointSQL, t.d.EndpointID).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return fault.New(fault.Conflict, "the delivery's endpoint was deleted: there is nowhere to send it")
+		return webhook.NoEndpointLeft()
 	}
 	return err
 }
@@ -86,9 +86,8 @@ func (t *acting) reachable(ctx context.Context) error {
 // Resend makes a new send of a delivery: see [webhook.Deliveries].
 func (db *DB) Resend(ctx context.Context, a webhook.Act, newKey bool) (webhook.Delivery, error) {
 	return db.act(ctx, "resend delivery", a, func(ctx context.Context, t *acting) error {
-		switch t.d.State {
-		case webhook.Pending, webhook.Sending, webhook.Retrying:
-			return t.conflict("sent again").(*fault.Error).WithHint("cancel it first, or wait for its end")
+		if err := t.d.State.MayResend(); err != nil {
+			return err
 		}
 		if err := t.reachable(ctx); err != nil {
 			return err
@@ -119,8 +118,8 @@ func (db *DB) Resend(ctx context.Context, a webhook.Act, newKey bool) (webhook.D
 // Resolve is a person's word on a stuck delivery: see [webhook.Deliveries].
 func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webhook.Delivery, error) {
 	return db.act(ctx, "resolve delivery", a, func(ctx context.Context, t *acting) error {
-		if t.d.State != webhook.StuckDlv {
-			return t.conflict("resolved")
+		if err := t.d.State.MayResolve(); err != nil {
+			return err
 		}
 		if as == ledger.Retry {
 			if err := t.reachable(ctx); err != nil {
@@ -149,8 +148,8 @@ func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webh
 // Cancel ends a delivery that waits: see [webhook.Deliveries].
 func (db *DB) Cancel(ctx context.Context, a webhook.Act) (webhook.Delivery, error) {
 	return db.act(ctx, "cancel delivery", a, func(_ context.Context, t *acting) error {
-		if t.d.State != webhook.Pending && t.d.State != webhook.Retrying {
-			return t.conflict("cancelled")
+		if err := t.d.State.MayCancel(); err != nil {
+			return err
 		}
 		t.c.Close(t.tx.now, "cancelled")
 		t.saveClaim(t.c)

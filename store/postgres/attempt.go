@@ -54,13 +54,13 @@ func queueDeadAttempts(b *pgx.Batch, dead []deadAttempt) {
 		b.Queue(deadAttemptsSQL,
 			column(dead, func(a deadAttempt) int64 { return a.claim }),
 			column(dead, func(a deadAttempt) int64 { return a.fence }),
-			column(dead, func(a deadAttempt) int32 { return int32(a.attempt) }),
+			column(dead, func(a deadAttempt) int32 { return int32(a.Attempt.Attempt) }),
 			column(dead, func(a deadAttempt) bool { return a.first }),
-			column(dead, func(a deadAttempt) time.Time { return a.started }),
-			column(dead, func(a deadAttempt) time.Time { return a.finished }),
-			column(dead, func(a deadAttempt) string { return string(a.result) }),
-			column(dead, func(a deadAttempt) string { return string(a.class) }),
-			column(dead, func(a deadAttempt) string { return a.why }))
+			column(dead, func(a deadAttempt) time.Time { return a.StartedAt }),
+			column(dead, func(a deadAttempt) time.Time { return a.FinishedAt }),
+			column(dead, func(a deadAttempt) string { return string(a.Result) }),
+			column(dead, func(a deadAttempt) string { return string(a.Class) }),
+			column(dead, func(a deadAttempt) string { return a.Error }))
 	}
 }
 

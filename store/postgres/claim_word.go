@@ -10,9 +10,6 @@ import (
 	"github.com/onceward/onceward/queue"
 )
 
-// noKey is why a word on a key that is not there changes nothing.
-const noKey = "not_found"
-
 // Begin makes the line before the effect durable, or extends the holder's lease: see [ledger.Store].
 func (db *DB) Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.Applied, error) {
 	return all(ctx, db, "begin keys", db.lanes.beat, db.beatKeys, beats)
@@ -35,7 +32,7 @@ func (db *DB) beatKeys(ctx context.Context, beats []ledger.Beat) ([]ledger.Appli
 	for i, b := range beats {
 		c := byHash[hashes[i]]
 		if c == nil {
-			out[i] = ledger.Applied{Reason: noKey}
+			out[i] = ledger.Applied{Reason: ledger.NoKey}
 			continue
 		}
 		begun := c.Begun
@@ -129,7 +126,7 @@ func (db *DB) settleWords(ctx context.Context, words []ledger.Word) ([]ledger.Ap
 	}
 	out := make([]ledger.Applied, len(words))
 	for i := range words {
-		out[i] = ledger.Applied{Reason: noKey}
+		out[i] = ledger.Applied{Reason: ledger.NoKey}
 		if c := byHash[hashes[i]]; c != nil {
 			if out[i], err = s.rule(c, &words[i]); err != nil {
 				return nil, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/webhook"
 )
@@ -19,8 +18,6 @@ var (
 	listDeliveriesByEvent    = stmt("delivery_list_event")
 )
 
-var errNoDelivery = fault.New(fault.NotFound, "there is no such delivery")
-
 // deliveryRow is a delivery as stored, with what its newest send's claim says.
 type deliveryRow struct {
 	webhook.Delivery
@@ -28,32 +25,21 @@ type deliveryRow struct {
 	sends, base  int
 	cause        string
 	cancelled    bool
-	claimState   ledger.State
-	attempt      int
 }
 
 // scanDelivery reads delivery_get.sql's columns, and what follows them into more.
 func scanDelivery(r pgx.Row, more ...any) (*deliveryRow, error) {
 	d := &deliveryRow{}
-	var next, finished, sent time.Time
+	var c ledger.Claim
 	err := r.Scan(append([]any{
 		&d.ID, &d.Project, &d.event, &d.EndpointID, &d.claim, &d.sends, &d.KeySend, &d.cause, &d.base, &d.CreatedAt, &d.cancelled,
 		&d.EventID, &d.EventType, &d.Tenant, &d.Subject,
-		(*string)(&d.Policy), (*string)(&d.claimState), &d.attempt, &next, &finished, &d.LastError, &sent,
+		(*string)(&c.Policy), (*string)(&c.State), &c.Attempt, &c.NextAt, &c.FinishedAt, &c.LastError, &c.CreatedAt,
 	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
-	d.State = webhook.StateOf(d.claimState, d.attempt-d.base, d.cancelled)
-	switch {
-	case d.cancelled:
-	case d.claimState == ledger.New:
-		d.NextAttemptAt = sent
-	case d.claimState == ledger.Retry:
-		d.NextAttemptAt = next
-	case d.claimState == ledger.Done:
-		d.DeliveredAt = finished
-	}
+	d.Stand(&c, d.base, d.cancelled)
 	return d, nil
 }
 
@@ -72,7 +58,7 @@ func (db *DB) Delivery(ctx context.Context, project, id int64) (webhook.Delivery
 func readDelivery(ctx context.Context, q querier, project, id int64) (*deliveryRow, error) {
 	d, err := scanDelivery(q.QueryRow(ctx, getDeliverySQL, project, id))
 	if err == pgx.ErrNoRows {
-		err = errNoDelivery
+		err = webhook.NoDelivery()
 	}
 	return d, err
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/idempotency"
-	"github.com/onceward/onceward/internal/fault"
 )
 
 var (
@@ -55,9 +53,6 @@ func (tx *txn) firstAnswer(ctx context.Context, r idempotency.Request) (answer [
 		return nil, errAgain
 	case err != nil:
 		return nil, err
-	case !bytes.Equal(hash, r.Hash):
-		return nil, fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used for another request", r.Key).
-			WithHint("a key stands for one request: make a new key for a new request")
 	}
-	return answer, nil
+	return answer, r.Again(hash)
 }

@@ -91,7 +91,7 @@ type settling struct {
 func (s *settling) rule(o *webhook.Outcome) (ledger.Applied, error) {
 	c := s.claims[o.Job.ClaimID]
 	if c == nil {
-		return ledger.Applied{Reason: ledger.Fenced}, nil // forgotten
+		return ledger.Applied{Reason: ledger.NoKey}, nil
 	}
 	now, before := s.tx.now, c.State
 	a := c.Settle(now, o.Job.Fence, o.Kind, o.RetryIn, o.Error, nil)
@@ -136,14 +136,7 @@ func (s *settling) attempt(o *webhook.Outcome, c *claim, before ledger.State) {
 	if o.Kind == ledger.GivenBack {
 		return
 	}
-	began := s.tx.now.Add(-max(0, o.Ago))
-	a := attemptRow{o.Job.DeliveryID, c.ID, o.Job.Fence, webhook.Attempt{
-		Attempt: o.Job.Attempt, Cause: o.Job.Cause, StartedAt: began, FinishedAt: began.Add(min(max(0, o.Latency), max(0, o.Ago))),
-		Result: o.Result, StatusCode: o.Status, Latency: o.Latency, ResponseStart: o.Response, Error: o.Error, NextAttemptAt: c.NextAt,
-	}}
-	if o.Kind != ledger.Succeeded {
-		a.Class = o.Kind
-	}
+	a := attemptRow{o.Job.DeliveryID, c.ID, o.Job.Fence, o.Attempt(s.tx.now, c.NextAt)}
 	if before.Held() {
 		s.attempts = append(s.attempts, a)
 	} else {

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,9 +126,9 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 		case "known":
 			known = append(known, i)
 		case "queue":
-			out[i].Err = noQueue(p.Queue)
+			out[i].Err = queue.NoQueue(p.Queue)
 		case "delay":
-			out[i].Err = fault.Invalid("/delay_seconds", "delay_seconds is %v; it must be below the retention of queue %q, which is %v", p.Delay.Seconds(), p.Queue, retention)
+			out[i].Err = p.Fits(duration(retention))
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -165,9 +164,8 @@ func (db *DB) firstAnswers(ctx context.Context, items []queue.Publish, known []i
 			return nil, err
 		}
 		i := known[n-1]
-		if !bytes.Equal(hash, items[i].Hash) {
-			p = queue.Published{Err: fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used in queue %q for another message", items[i].Key, items[i].Queue).
-				WithHint("a key stands for one request: make a new key for a new message")}
+		if err := items[i].Again(hash); err != nil {
+			p = queue.Published{Err: err}
 		}
 		out[i], found[i] = p, true
 	}
@@ -210,8 +208,4 @@ func bodyOf(b []byte) []byte {
 		return []byte{}
 	}
 	return b
-}
-
-func noQueue(name string) error {
-	return fault.New(fault.QueueNotFound, "there is no queue %q", name).WithHint("make it first: POST /v1/queue/create")
 }

@@ -123,7 +123,7 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 			return err
 		}
 		if len(locked) == 0 || locked[0] != q.ID {
-			return noQueue(name)
+			return queue.NoQueue(name)
 		}
 		if err := refuse(ctx, tx); err != nil {
 			return err

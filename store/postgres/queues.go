@@ -29,11 +29,8 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
 		q, err := tx.queue(ctx, s.Project, s.Name)
 		if err == nil {
-			if !s.Same(q) {
-				return fault.New(fault.QueueExists, "queue %q exists with other settings", s.Name).WithHint("POST /v1/queue/update/%s changes them", s.Name)
-			}
 			out = q
-			return nil
+			return s.Again(q)
 		}
 		if !errors.Is(err, queue.ErrQueueNotFound) {
 			return err
@@ -52,10 +49,8 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 func (tx *txn) useDLQ(ctx context.Context, project int64, name string) (int64, error) {
 	d, err := tx.queue(ctx, project, name)
 	switch {
-	case err == nil && !d.IsDLQ:
-		return 0, fault.Invalid("/dlq", "queue %q has a dead-letter queue of its own, so it cannot be one", name)
 	case err == nil:
-		return d.ID, nil
+		return d.ID, d.MayTake()
 	case !errors.Is(err, queue.ErrQueueNotFound):
 		return 0, err
 	}
@@ -90,8 +85,8 @@ func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 		}
 		name := q.DLQ
 		if s.DLQ != nil && *s.DLQ != q.DLQ {
-			if q.IsDLQ {
-				return fault.Invalid("/dlq", "queue %q is a dead-letter queue, so it cannot have one", q.Name)
+			if err := q.MayHave(*s.DLQ); err != nil {
+				return err
 			}
 			name = *s.DLQ
 		}
@@ -151,7 +146,7 @@ func (tx *txn) queue(ctx context.Context, project int64, name string) (queue.Que
 func queueNamed(ctx context.Context, c querier, project int64, name string) (queue.Queue, error) {
 	q, err := scanQueue(c.QueryRow(ctx, queueGetSQL, project, name))
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = noQueue(name)
+		err = queue.NoQueue(name)
 	}
 	return q, err
 }

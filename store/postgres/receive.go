@@ -66,7 +66,7 @@ type receiveQueue struct {
 func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue, err error) {
 	err = db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue).Scan(&q.id, &q.paused, &q.grouped, &q.lease)
 	if err == pgx.ErrNoRows {
-		return q, noQueue(r.Queue)
+		return q, queue.NoQueue(r.Queue)
 	}
 	if r.Visibility > 0 {
 		q.lease = seconds(r.Visibility)

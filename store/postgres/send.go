@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/internal/batch"
-	"github.com/onceward/onceward/internal/fault"
-	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/webhook"
 )
 
@@ -196,10 +193,8 @@ func (s *sending) answerKnown(ctx context.Context, tx *txn) error {
 			return errAgain // forgotten in this moment
 		}
 		s.open[i] = false
-		if !bytes.Equal(k.hash, e.Hash) {
-			s.out[i] = webhook.Sent{EventID: e.EventID, Err: fault.New(fault.EventIDReused,
-				"event_id %q was used before in this project, for an event with other content", e.EventID).
-				WithHint("send other content under another event_id")}
+		if err := e.Again(k.hash); err != nil {
+			s.out[i] = webhook.Sent{EventID: e.EventID, Err: err}
 			continue
 		}
 		s.out[i], s.rows[i] = k.answer(), k.row
@@ -244,9 +239,9 @@ func (s *sending) deliver(ctx context.Context, tx *txn, db *DB) error {
 	return tx.SendBatch(ctx, b).Close()
 }
 
-// sendHash is the key of a delivery's send.
+// sendHash is the key of a delivery's send, as a statement takes it.
 func sendHash(project, endpoint int64, eventID string, send int) []byte {
-	h := ledger.Hash(project, webhook.Scope, strconv.FormatInt(endpoint, 10), eventID, strconv.Itoa(send))
+	h := webhook.ClaimHash(project, endpoint, eventID, send)
 	return h[:]
 }
 

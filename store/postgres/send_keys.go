@@ -1,13 +1,11 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/idempotency"
-	"github.com/onceward/onceward/internal/fault"
 )
 
 var (
@@ -91,10 +89,11 @@ func (s *sending) answerKeys(ctx context.Context, tx *txn, known requestNames, a
 		i := at[n]
 		s.open[i] = false
 		left--
-		if event == 0 || !bytes.Equal(hash, s.items[i].Request.Hash) {
-			s.out[i].EventID = s.items[i].EventID
-			s.out[i].Err = fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used before for another request", n.key).
-				WithHint("use a fresh key for each request, and the same one only to repeat it")
+		if event == 0 {
+			hash = nil // another call's
+		}
+		if err := s.items[i].Request.Again(hash); err != nil {
+			s.out[i].EventID, s.out[i].Err = s.items[i].EventID, err
 			return nil
 		}
 		items[event], events = append(items[event], i), append(events, event)

@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/internal/batch"
-	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -89,10 +88,10 @@ func (s *settleBatch) look(b *pgx.Batch) {
 func (all *settleBatch) one(ch *changes, s queue.Settle) queue.Settled {
 	q, ok := all.queues[queueName{s.Project, s.Queue}]
 	if !ok {
-		return queue.Settled{Err: noQueue(s.Queue)}
+		return queue.Settled{Err: queue.NoQueue(s.Queue)}
 	}
 	if s.Lease == 0 && q.requireReceipt {
-		return queue.Settled{Err: fault.Invalid("/receipt_handle", "queue %q requires a receipt_handle: a message id cannot tell an old worker from a new one", s.Queue)}
+		return queue.Settled{Err: queue.NeedsReceipt(s.Queue)}
 	}
 	r := all.rows[s.ID]
 	switch {
@@ -139,7 +138,7 @@ func (tx *txn) leftTo(ctx context.Context, all settleBatch) (map[int64]queue.DLQ
 }
 
 func noMessage(s queue.Settle) queue.Settled {
-	return queue.Settled{Err: fault.New(fault.MessageNotFound, "queue %q has no such message: it was acked, has expired, or was purged", s.Queue)}
+	return queue.Settled{Err: queue.NoMessage(s.Queue)}
 }
 
 // groupsToExtend locks the groups whose room an extend asks for, and with them all that the batch will change, in their order.

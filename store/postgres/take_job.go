@@ -79,29 +79,16 @@ func inSeconds(ds []time.Duration) []float64 { return column(ds, seconds) }
 
 // deadAttempt is the try of a holder that died.
 type deadAttempt struct {
-	claim, fence      int64
-	attempt           int
-	first             bool // since the last reopening
-	started, finished time.Time
-	result            webhook.Result
-	class             ledger.Kind
-	why               string
+	claim, fence int64
+	first        bool // since the last reopening
+	webhook.Attempt
 }
 
 // deadHolder makes the attempt of a holder whose lease is over, as claim and message were under it.
 func deadHolder(c *ledger.Claim, m *queue.Row, now time.Time) deadAttempt {
-	a := deadAttempt{
-		claim: c.ID, fence: c.Fence, attempt: c.Attempt, first: c.Tries == 1, started: now, finished: c.LeaseUntil,
-		result: webhook.Unknown, class: ledger.Ambiguous, why: "worker died",
+	received := time.Time{}
+	if m != nil {
+		received = m.ReceivedAt
 	}
-	if c.State == ledger.Claimed {
-		a.result, a.class, a.why = webhook.NotSent, ledger.Definite, "worker died before it began"
-	}
-	if m != nil && !m.ReceivedAt.IsZero() {
-		a.started = m.ReceivedAt
-	}
-	if a.finished.After(now) || a.finished.Before(a.started) {
-		a.finished = now
-	}
-	return a
+	return deadAttempt{c.ID, c.Fence, c.Tries == 1, webhook.Died(now, c, received)}
 }

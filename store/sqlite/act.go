@@ -17,7 +17,7 @@ func (db *DB) act(ctx context.Context, op string, a webhook.Act, f func(t *tx, d
 		}
 		c, ok, err := t.claimByID(d.ClaimID)
 		if err == nil && !ok {
-			err = noDelivery()
+			err = webhook.NoDelivery()
 		}
 		if err != nil {
 			return err
@@ -37,13 +37,13 @@ func (db *DB) act(ctx context.Context, op string, a webhook.Act, f func(t *tx, d
 // Resend makes a new send of a delivery.
 func (db *DB) Resend(ctx context.Context, a webhook.Act, newKey bool) (webhook.Delivery, error) {
 	return db.act(ctx, "resend", a, func(t *tx, d *delivery, former *ledger.Claim) error {
-		if s := d.state(*former); s == webhook.Pending || s == webhook.Sending || s == webhook.Retrying {
-			return conflict("the delivery is %s: it is being sent anyway", s)
+		if err := d.state(*former).MayResend(); err != nil {
+			return err
 		}
 		if _, ok, err := t.endpoint(d.Endpoint); err != nil {
 			return err
 		} else if !ok {
-			return conflict("the delivery's endpoint was deleted")
+			return webhook.NoEndpointLeft()
 		}
 		var eventID string
 		var madeAt time.Time
@@ -64,7 +64,7 @@ func (db *DB) Resend(ctx context.Context, a webhook.Act, newKey bool) (webhook.D
 		}
 		// A person says so, and the key is new: the ledger's memory begins anew with it.
 		c := ledger.Claim{
-			ID: id, Project: d.Project, Hash: sendHash(d.Project, d.Endpoint, eventID, d.Sends), Policy: former.Policy, State: ledger.New,
+			ID: id, Project: d.Project, Hash: webhook.ClaimHash(d.Project, d.Endpoint, eventID, d.Sends), Policy: former.Policy, State: ledger.New,
 			Attempt: d.AttemptBase, MaxTries: former.MaxTries, Window: former.Window, OriginAt: t.now, CreatedAt: t.now,
 		}
 		if err := t.addMessage(&c, d.Endpoint, madeAt); err != nil {
@@ -90,8 +90,8 @@ func (t *tx) removeLetter(c *ledger.Claim) error {
 // Resolve is a person's word on a stuck delivery.
 func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webhook.Delivery, error) {
 	return db.act(ctx, "resolve", a, func(t *tx, d *delivery, c *ledger.Claim) error {
-		if s := d.state(*c); s != webhook.StuckDlv {
-			return conflict("the delivery is %s: only a stuck one is resolved", s)
+		if err := d.state(*c).MayResolve(); err != nil {
+			return err
 		}
 		if !c.Resolve(t.now, as) {
 			return conflict("a stuck delivery cannot be resolved as %s", as)
@@ -109,7 +109,7 @@ func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webh
 			d.Cause = webhook.ByRedrive
 			back, err := t.sendBack(d, c)
 			if err == nil && !back {
-				err = conflict("the delivery's endpoint was deleted")
+				err = webhook.NoEndpointLeft()
 			}
 			return err
 		}
@@ -144,8 +144,8 @@ func (db *DB) Cancel(ctx context.Context, a webhook.Act) (webhook.Delivery, erro
 		if c.State.Held() && !c.LeaseUntil.After(t.now) {
 			s = webhook.Retrying // whoever sent it is dead
 		}
-		if s != webhook.Pending && s != webhook.Retrying {
-			return conflict("the delivery is %s: only a pending or retrying one can be cancelled", s)
+		if err := s.MayCancel(); err != nil {
+			return err
 		}
 		return t.cancel(d, c, a.Who, a.Note)
 	})

@@ -27,7 +27,7 @@ func (db *DB) Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.Applied
 func (t *tx) begin(b *ledger.Beat) (ledger.Applied, error) {
 	c, ok, err := t.claimByHash(ledger.Hash(b.Project, b.Scope, b.Key), workerClaim)
 	if err != nil || !ok {
-		return ledger.Applied{Reason: forgotten}, err
+		return ledger.Applied{Reason: ledger.NoKey}, err
 	}
 	held := c
 	a := c.Begin(t.now, b.Fence, b.Lease)
@@ -92,7 +92,7 @@ func (db *DB) SettleClaims(ctx context.Context, words ...ledger.Word) ([]ledger.
 func (t *tx) settleClaim(w *ledger.Word) (ledger.Applied, error) {
 	c, ok, err := t.claimByHash(ledger.Hash(w.Project, w.Scope, w.Key), workerClaim)
 	if err != nil || !ok {
-		return ledger.Applied{Reason: forgotten}, err
+		return ledger.Applied{Reason: ledger.NoKey}, err
 	}
 	held := c
 	a := c.Settle(t.now, w.Fence, w.Kind, w.RetryIn, w.Error, w.Result)

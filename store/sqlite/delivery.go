@@ -8,26 +8,19 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-func noDelivery() error { return notFound("there is no such delivery") }
-
 // loadView scans a delivery as a person sees it.
 func loadView(r scanner) (v webhook.Delivery, err error) {
 	var d delivery
 	var c ledger.Claim
 	var policy string
 	err = r.Scan(&d.ID, &d.Project, &d.Event, &d.Endpoint, &d.KeySend, &d.AttemptBase, toTime(&d.CreatedAt), toTime(&d.CancelledAt),
-		&c.State, &c.Attempt, &policy, toTime(&c.NextAt), toTime(&c.FinishedAt), toText(&c.LastError), &v.EventID, &v.EventType, toText(&v.Tenant), toText(&v.Subject))
+		&c.State, &c.Attempt, &policy, toTime(&c.CreatedAt), toTime(&c.NextAt), toTime(&c.FinishedAt), toText(&c.LastError), &v.EventID, &v.EventType, toText(&v.Tenant), toText(&v.Subject))
 	if err != nil {
 		return webhook.Delivery{}, err
 	}
 	v.ID, v.Project, v.EndpointID, v.KeySend, v.CreatedAt = d.ID, d.Project, d.Endpoint, d.KeySend, d.CreatedAt
-	v.State, v.Policy, v.LastError = d.state(c), toPolicy(policy), c.LastError
-	if v.State == webhook.Retrying || v.State == webhook.Pending {
-		v.NextAttemptAt = c.NextAt
-	}
-	if v.State == webhook.Delivered {
-		v.DeliveredAt = c.FinishedAt
-	}
+	c.Policy = toPolicy(policy)
+	v.Stand(&c, d.AttemptBase, !d.CancelledAt.IsZero())
 	return v, nil
 }
 
@@ -37,7 +30,7 @@ func (t *tx) view(project, id int64) (webhook.Delivery, error) {
 	if ok, err := found(err); err != nil {
 		return webhook.Delivery{}, err
 	} else if !ok {
-		return webhook.Delivery{}, noDelivery()
+		return webhook.Delivery{}, webhook.NoDelivery()
 	}
 	v.Attempts, err = t.attempts(id)
 	return v, err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
 )
 
 // deliverySweep remembers how far the paging duties came; of the writer's lane alone.
@@ -206,7 +207,7 @@ func (t *tx) forgetEvent(event int64) error {
 	}
 	for _, d := range all {
 		for send := 1; send <= d.Sends; send++ {
-			c, ok, err := t.claimByHash(sendHash(d.Project, d.Endpoint, eventID, send), deliveryClaim)
+			c, ok, err := t.claimByHash(webhook.ClaimHash(d.Project, d.Endpoint, eventID, send), deliveryClaim)
 			if err == nil && ok {
 				err = t.forgetClaim(&c)
 			}

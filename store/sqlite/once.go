@@ -1,12 +1,10 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"time"
 
 	"github.com/onceward/onceward/idempotency"
-	"github.com/onceward/onceward/internal/fault"
 )
 
 // Once runs effect and keeps its answer under the request's key in one transaction. The one lane of writes makes a second
@@ -44,9 +42,6 @@ func (t *tx) answered(r idempotency.Request) (answer []byte, known bool, err err
 	case !until.After(t.now):
 		_, err = t.exec("request_key_delete", r.Project, r.Scope, r.Key)
 		return nil, false, err
-	case !bytes.Equal(hash, r.Hash):
-		return nil, true, fault.New(fault.IdempotencyKeyReused, "the idempotency key was used for another request").
-			WithHint("a key stands for one request; use another key, or send the first request again")
 	}
-	return answer, true, nil
+	return answer, true, r.Again(hash)
 }

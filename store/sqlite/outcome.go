@@ -9,9 +9,6 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-// forgotten is the reason of a word on a claim that is no longer there.
-const forgotten = "not_found"
-
 // BeginDeliveries makes the line before the effect durable and extends the leases of claim and message together.
 func (db *DB) BeginDeliveries(ctx context.Context, jobs []*webhook.Job) ([]ledger.Applied, error) {
 	out := make([]ledger.Applied, len(jobs))
@@ -32,7 +29,7 @@ func (db *DB) BeginDeliveries(ctx context.Context, jobs []*webhook.Job) ([]ledge
 func (t *tx) beginDelivery(j *webhook.Job) (ledger.Applied, error) {
 	c, ok, err := t.claimByID(j.ClaimID)
 	if err != nil || !ok {
-		return ledger.Applied{Reason: forgotten}, err
+		return ledger.Applied{Reason: ledger.NoKey}, err
 	}
 	held := c
 	a := c.Begin(t.now, j.Fence, j.LeaseFor)
@@ -97,7 +94,7 @@ func (t *tx) settleDelivery(o *webhook.Outcome) (ledger.Applied, error) {
 	j := o.Job
 	c, ok, err := t.claimByID(j.ClaimID)
 	if err != nil || !ok {
-		return ledger.Applied{Reason: forgotten}, err
+		return ledger.Applied{Reason: ledger.NoKey}, err
 	}
 	was := c
 	a := c.Settle(t.now, j.Fence, o.Kind, o.RetryIn, o.Error, nil)
@@ -131,17 +128,7 @@ func (t *tx) settleDelivery(o *webhook.Outcome) (ledger.Applied, error) {
 
 // settledAttempt stores the attempt's row.
 func (t *tx) settledAttempt(o *webhook.Outcome, was, c *ledger.Claim) error {
-	begun := t.now.Add(-o.Ago)
-	row := webhook.Attempt{
-		Attempt: was.Attempt, Cause: o.Job.Cause, StartedAt: begun, FinishedAt: begun.Add(o.Latency), Result: o.Result,
-		StatusCode: o.Status, Latency: o.Latency, ResponseStart: o.Response, Error: o.Error, NextAttemptAt: c.NextAt,
-	}
-	if o.Latency > o.Ago {
-		row.FinishedAt = t.now
-	}
-	if o.Kind != ledger.Succeeded {
-		row.Class = o.Kind
-	}
+	row := o.Attempt(t.now, c.NextAt)
 	if was.State.Held() {
 		return t.addAttempt(o.Job.DeliveryID, c, row)
 	}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -50,8 +49,8 @@ func (t *tx) publish(p *queue.Publish) (queue.Published, error) {
 	if err != nil {
 		return queue.Published{}, err
 	}
-	if p.Delay >= q.Retention {
-		return queue.Published{}, fault.Invalid("/delay_seconds", "delay_seconds is %v; it must be below the queue's retention of %v", p.Delay.Seconds(), q.Retention.Seconds())
+	if err := p.Fits(q.Retention); err != nil {
+		return queue.Published{}, err
 	}
 	var group int64
 	if p.Group != "" {
@@ -93,9 +92,9 @@ func (t *tx) published(p *queue.Publish) (first queue.Published, known bool, err
 	case !until.After(t.now):
 		_, err = t.exec("publish_key_delete", p.Project, p.Queue, p.Key)
 		return queue.Published{}, false, err
-	case !bytes.Equal(hash, p.Hash):
-		return queue.Published{}, true, fault.New(fault.IdempotencyKeyReused, "the idempotency key was used for another message of queue %q", p.Queue).
-			WithHint("a key stands for one request; use another key, or send the first request again")
+	}
+	if err := p.Again(hash); err != nil {
+		return queue.Published{}, true, err
 	}
 	first.Replay = true
 	return first, true, nil

@@ -17,11 +17,8 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 	err = db.write(ctx, "create_queue "+strconv.Quote(s.Name), 0, func(t *tx) error {
 		q, err := t.queueByName(s.Project, s.Name)
 		if err == nil {
-			if !s.Same(q.Queue) {
-				return fault.New(fault.QueueExists, "queue %q exists with other settings", s.Name).WithHint("POST /v1/queue/update/%s changes them", s.Name)
-			}
 			out = q.Queue
-			return nil
+			return s.Again(out)
 		} else if fault.CodeOf(err) != fault.QueueNotFound {
 			return err
 		}
@@ -40,10 +37,8 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 func (t *tx) useDLQ(project int64, name string) (int64, error) {
 	d, err := t.queueByName(project, name)
 	switch {
-	case err == nil && !d.IsDLQ:
-		return 0, fault.Invalid("/dlq", "queue %q has a dead-letter queue of its own, so it cannot be one", name)
 	case err == nil:
-		return d.ID, nil
+		return d.ID, d.MayTake()
 	case fault.CodeOf(err) != fault.QueueNotFound:
 		return 0, err
 	}
@@ -60,8 +55,8 @@ func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (queue.Queue, error
 	}
 	return db.changeQueue(ctx, "update_queue", s.Project, s.Name, func(t *tx, q *queueRow) error {
 		if s.DLQ != nil && *s.DLQ != q.DLQ {
-			if q.IsDLQ {
-				return fault.Invalid("/dlq", "queue %q is a dead-letter queue, so it cannot have one", q.Name)
+			if err := q.MayHave(*s.DLQ); err != nil {
+				return err
 			}
 			id, err := t.useDLQ(s.Project, *s.DLQ)
 			if err != nil {

@@ -70,16 +70,8 @@ func (t *tx) logged(err error, delivery int64) error {
 
 // addDeath stores the attempt of a worker that was found dead: was is the claim it held, begun when it received it.
 func (t *tx) addDeath(d *delivery, was *ledger.Claim, begun, next time.Time) error {
-	a := webhook.Attempt{
-		Attempt: was.Attempt, Cause: causeOf(d, was), StartedAt: begun, FinishedAt: was.LeaseUntil,
-		Result: webhook.Unknown, Class: ledger.Ambiguous, Error: "worker died", NextAttemptAt: next,
-	}
-	if was.State == ledger.Claimed {
-		a.Result, a.Class, a.Error = webhook.NotSent, ledger.Definite, "worker died before it sent anything"
-	}
-	if a.StartedAt.IsZero() || a.StartedAt.After(a.FinishedAt) {
-		a.StartedAt = a.FinishedAt
-	}
+	a := webhook.Died(t.now, was, begun)
+	a.Cause, a.NextAttemptAt = causeOf(d, was), next
 	return t.addAttempt(d.ID, was, a)
 }
 

@@ -37,7 +37,7 @@ func loadDelivery(s scanner, d *delivery) error {
 func (t *tx) deliveryByID(project, id int64) (d delivery, err error) {
 	ok, err := found(loadDelivery(t.row("delivery_by_id", id), &d))
 	if err == nil && (!ok || d.Project != project) {
-		err = noDelivery()
+		err = webhook.NoDelivery()
 	}
 	return d, err
 }

@@ -31,7 +31,7 @@ func (t *tx) queueByName(project int64, name string) (*queueRow, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, queueNotFound(name)
+		return nil, queue.NoQueue(name)
 	}
 	if t.queues == nil {
 		t.queues = map[queueName]*queueRow{}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -61,9 +60,8 @@ func (t *tx) send(n *webhook.NewEvent) (webhook.Sent, error) {
 		return webhook.Sent{}, err
 	}
 	if known {
-		if !bytes.Equal(hash, n.Hash) {
-			return webhook.Sent{}, fault.New(fault.EventIDReused, "the event_id %q was used for an event with other content", n.EventID).
-				WithHint("send a new event under an event_id of its own")
+		if err := n.Again(hash); err != nil {
+			return webhook.Sent{}, err
 		}
 		if err := t.keepRequest(n.Request, event); err != nil {
 			return webhook.Sent{}, err
@@ -100,11 +98,10 @@ func (t *tx) requested(r *idempotency.Request) (event int64, err error) {
 	switch {
 	case err != nil || !known || !expiresAt.After(t.now):
 		return 0, err
-	case !bytes.Equal(hash, r.Hash) || event == 0:
-		return 0, fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used for another request", r.Key).
-			WithHint("use a new key for a new request")
+	case event == 0: // another call's
+		hash = nil
 	}
-	return event, nil
+	return event, r.Again(hash)
 }
 
 func (t *tx) keepRequest(r *idempotency.Request, event int64) error {
@@ -198,7 +195,7 @@ func (t *tx) deliver(n *webhook.NewEvent, event int64, g *target) (int64, error)
 		return 0, err
 	}
 	c := ledger.Claim{
-		ID: claim, Project: n.Project, Hash: sendHash(n.Project, g.id, n.EventID, 1), Policy: toPolicy(g.policy),
+		ID: claim, Project: n.Project, Hash: webhook.ClaimHash(n.Project, g.id, n.EventID, 1), Policy: toPolicy(g.policy),
 		State: ledger.New, MaxTries: g.maxTries, Window: g.window, OriginAt: t.now, CreatedAt: t.now,
 	}
 	if err := t.addMessage(&c, g.id, t.now); err != nil {
@@ -211,9 +208,4 @@ func (t *tx) deliver(n *webhook.NewEvent, event int64, g *target) (int64, error)
 		ID: id, Project: n.Project, Event: event, Endpoint: g.id, ClaimID: claim, Sends: 1,
 		Cause: webhook.ByEvent, Ladder: g.ladder, CreatedAt: t.now,
 	})
-}
-
-// sendHash is the key of one send of a delivery.
-func sendHash(project, endpoint int64, eventID string, send int) [32]byte {
-	return ledger.Hash(project, webhook.Scope, strconv.FormatInt(endpoint, 10), eventID, strconv.Itoa(send))
 }

@@ -39,7 +39,7 @@ func (t *tx) settle(s *queue.Settle) (queue.Settled, error) {
 		return queue.Settled{}, err
 	}
 	if s.Lease == 0 && q.RequireReceipt {
-		return queue.Settled{}, fault.Invalid("/receipt_handle", "queue %q requires a receipt_handle: a message id cannot tell an old worker from a new one", q.Name)
+		return queue.Settled{}, queue.NeedsReceipt(q.Name)
 	}
 	m, ok, err := t.messageByID(s.ID)
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *tx) settle(s *queue.Settle) (queue.Settled, error) {
 	}
 	switch {
 	case !ok:
-		return queue.Settled{}, fault.New(fault.MessageNotFound, "the message is gone: acked, expired or purged")
+		return queue.Settled{}, queue.NoMessage(q.Name)
 	case s.Lease != 0:
 		return queue.Settled{Reason: queue.LeaseLost}, nil
 	}

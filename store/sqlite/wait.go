@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"time"
+
+	"github.com/onceward/onceward/queue"
 )
 
 // WaitMessages returns when the queue may have something to receive, or when ctx ends.
@@ -20,7 +22,7 @@ func (db *DB) WaitMessages(ctx context.Context, project int64, name string) {
 				return err
 			}
 			if q.ID != id {
-				return queueNotFound(name) // another of its name
+				return queue.NoQueue(name) // another of its name
 			}
 			now = t.now
 			due, err = t.nextDue(q)

@@ -41,7 +41,9 @@ func sendDelivered(r *rig) {
 	want(r, "deliveries", len(s.Deliveries), 1)
 	want(r, "endpoint", s.Deliveries[0].EndpointID, e.ID)
 	id := s.Deliveries[0].ID
-	want(r, "state", r.dlv(id).State, webhook.Pending)
+	made := r.dlv(id)
+	want(r, "state", made.State, webhook.Pending)
+	want(r, "its first attempt is due when it was made", made.NextAttemptAt.Equal(made.CreatedAt), true)
 	j := r.job()
 	want(r, "delivery", j.DeliveryID, id)
 	want(r, "event", j.EventID, "evt1")
