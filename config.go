@@ -42,12 +42,12 @@ type Config struct {
 	Grace time.Duration
 
 	// DeliverySlack is added to an endpoint's time-out to make a delivery's lease: the time for recording what came of it.
-	// Default: 10 s; at least 3 s, since a request that outlives its lease is sent twice. More of it lets a slow store be slow; less
+	// Default: 10 s; at least 1 s, since a request that outlives its lease is sent twice. More of it lets a slow store be slow; less
 	// of it takes up a dead server's deliveries sooner.
 	DeliverySlack time.Duration
 
-	// SendConcurrency is how many requests are under way at a time. Default: 256. Each costs a connection and its buffers,
-	// about 50 KiB.
+	// SendConcurrency is how many requests are under way at a time. Default: 1024. Each costs a connection and its buffers,
+	// about 50 KiB, and its payload. About a quarter as many endpoints may hang to their time-outs at once before others wait.
 	SendConcurrency int
 }
 
@@ -55,7 +55,7 @@ type Config struct {
 const (
 	minKey   = 16
 	maxKey   = 255
-	minSlack = 3 * time.Second
+	minSlack = time.Second
 	maxSlack = 5 * time.Minute
 	maxGrace = 5 * time.Minute
 )
@@ -74,7 +74,7 @@ func (c Config) withDefaults() Config {
 		c.DeliverySlack = 10 * time.Second
 	}
 	if c.SendConcurrency == 0 {
-		c.SendConcurrency = 256
+		c.SendConcurrency = 1024
 	}
 	return c
 }

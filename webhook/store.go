@@ -84,6 +84,7 @@ type Deliveries interface {
 type Take struct {
 	Owner string
 	Max   int
+	Each  int           // an endpoint that has so many in flight is passed by, others get no more than that; 0: its own max_in_flight alone
 	Slack time.Duration // a job's lease is its endpoint's time-out and this
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/onceward/onceward/worker"
 )
 
-const minSlack = 3 * time.Second // the answer's body gets one second of it, the settling the rest
+const minSlack = time.Second // all of it for the settling: an answer's body is read within the time-out
 
 // WorkerConfig says how deliveries are sent. Store, IDs and Rules.Sealer are required.
 type WorkerConfig struct {
@@ -22,9 +22,9 @@ type WorkerConfig struct {
 	IDs   *ids.Codec
 	Rules Rules
 
-	Slack time.Duration // a delivery's lease is its endpoint's time-out and this (10 s; at least 3 s)
-	// Concurrency is how many attempts are made at a time (512). Each holds a connection, its payload and some goroutines. Endpoints that hang to their
-	// time-outs hold as many places as their max_in_flight, so it wants to be many times that.
+	Slack time.Duration // a delivery's lease is its endpoint's time-out and this (10 s; at least 1 s)
+	// Concurrency is how many attempts are made at a time (1024). Each holds a connection, its payload and some goroutines. Endpoints leave room
+	// for each other, so that about a quarter as many may hang to their time-outs at once, and another is served as if they did not.
 	Concurrency int
 	Grace       time.Duration // how long attempts may finish after a stop (20 s)
 	Owner       string        // names this process in the ledger; else host, pid and chance
@@ -55,7 +55,7 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 		c.Slack = 10 * time.Second
 	}
 	if c.Concurrency == 0 {
-		c.Concurrency = 512
+		c.Concurrency = 1024
 	}
 	if c.Owner == "" {
 		host, _ := os.Hostname()
@@ -95,8 +95,11 @@ func (w *Worker) Halt() { w.loop.Halt() }
 // source takes deliveries from the store.
 type source struct{ w *Worker }
 
-func (s source) Receive(ctx context.Context, max int) ([]*Job, error) {
-	t, err := s.w.c.Store.TakeDeliveries(ctx, Take{Owner: s.w.c.Owner, Max: max, Slack: s.w.c.Slack})
+// Receive takes half of the places that are free, and nothing of an endpoint that has as many in flight: endpoints that hang fill
+// what there is only where there is one for every few places, and each leaves room for those that have less.
+func (s source) Receive(ctx context.Context, free int) ([]*Job, error) {
+	half := (free + 1) / 2
+	t, err := s.w.c.Store.TakeDeliveries(ctx, Take{Owner: s.w.c.Owner, Max: half, Each: half, Slack: s.w.c.Slack})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type serveCmd struct {
 	AllowPrivateNetworks bool          `env:"ONCEWARD_ALLOW_PRIVATE_NETWORKS" help:"Allow http:// endpoints and private addresses: for tests and intranets."`
 	MetricsListen        string        `env:"ONCEWARD_METRICS_LISTEN" help:"Address of a listener of its own for /metrics; without it there are none."`
 	Grace                time.Duration `env:"ONCEWARD_GRACE" default:"18s" help:"How long a stop waits for what is being sent; all is over 7s later at most."`
-	SendConcurrency      int           `env:"ONCEWARD_SEND_CONCURRENCY" default:"256" help:"Most deliveries under way at a time."`
+	SendConcurrency      int           `env:"ONCEWARD_SEND_CONCURRENCY" default:"1024" help:"Most deliveries under way at a time."`
 	DeliverySlack        time.Duration `env:"ONCEWARD_DELIVERY_SLACK" default:"10s" help:"A delivery's lease is its endpoint's time-out and this."`
 	LogFormat            string        `env:"ONCEWARD_LOG_FORMAT" enum:"text,json" default:"text" help:"text or json, on standard error."`
 	LogLevel             slog.Level    `env:"ONCEWARD_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`

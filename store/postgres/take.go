@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,7 +33,9 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 	if t.Max <= 0 {
 		return webhook.Taken{}, nil
 	}
-	t.Max = min(t.Max, maxTake)
+	if t.Max = min(t.Max, maxTake); t.Each <= 0 {
+		t.Each = math.MaxInt32
+	}
 	k, err := db.take(ctx, t, t.Max)
 	if badItem(err) {
 		k, err = db.takeApart(ctx, t)
@@ -54,7 +57,7 @@ func (db *DB) take(ctx context.Context, t webhook.Take, endpoints int) (k *takin
 	grant := randomName()
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
 		k = &taking{changes: newChanges(tx, nil), took: map[int64]int{}, out: webhook.Taken{Verdicts: map[ledger.Verdict]int{}}}
-		if err := k.lock(ctx, t.Max, endpoints); err != nil {
+		if err := k.lock(ctx, t, endpoints); err != nil {
 			return err
 		}
 		for _, m := range k.messages {
@@ -140,8 +143,8 @@ type grantedJob struct {
 }
 
 // lock takes messages and their claims. What somebody else has locked is passed by.
-func (k *taking) lock(ctx context.Context, limit, endpoints int) error {
-	rows, err := k.tx.Query(ctx, takeMessagesSQL, limit, endpoints, takeQuantum)
+func (k *taking) lock(ctx context.Context, t webhook.Take, endpoints int) error {
+	rows, err := k.tx.Query(ctx, takeMessagesSQL, t.Max, endpoints, takeQuantum, t.Each)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ func (db *DB) TakeDeliveries(ctx context.Context, a webhook.Take) (webhook.Taken
 
 func (db *DB) takeDeliveries(ctx context.Context, a webhook.Take, careful bool) (webhook.Taken, error) {
 	var out webhook.Taken
+	if a.Each <= 0 {
+		a.Each = unlimited
+	}
 	err := db.write(ctx, "take_deliveries", 0, func(t *tx) error {
 		out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
 		if _, err := t.lapse(deliveriesQueue, takeLapses); err != nil {
@@ -79,7 +82,7 @@ func (k *taking) round() (took int, more bool, err error) {
 		err := loadGroup(r, &g)
 		groups = append(groups, g)
 		return err
-	}, at(turn), limit)
+	}, k.Each, at(turn), limit)
 	if err != nil || len(groups) == 0 {
 		return 0, false, err
 	}
@@ -117,7 +120,7 @@ func (k *taking) attend(g *group, share int, turn time.Time) (n int, err error) 
 
 // visit looks at no more of an endpoint's deliveries than share and its free slots, and sends its group to the tail.
 func (k *taking) visit(g *group, share int, turn time.Time) (int, error) {
-	want := min(share, g.free())
+	want := min(share, g.free(), k.Each-g.InFlight)
 	var due []queue.Row
 	err := k.each("take_messages", func(r scanner) error {
 		var m queue.Row

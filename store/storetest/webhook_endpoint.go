@@ -15,6 +15,7 @@ var endpointTests = []named{
 	{"an update holds at once, and a refused one changes nothing", endpointUpdated},
 	{"endpoints are listed newest first, by tenant, the deleted never", endpointsListed},
 	{"I15: slots bound what is in flight", endpointSlots},
+	{"I15: a take leaves an endpoint that has its share in flight", endpointEach},
 	{"I15: more slots hold at once for what waits, and fewer too", endpointSlotsChanged},
 	{"I15, H-W08: endpoints take turns, a slow one costs itself alone", endpointTurns},
 	{"I15, H-W07: a disabled endpoint keeps what waits, listed, and sends it when enabled", endpointDisabled},
@@ -135,6 +136,33 @@ func endpointSlots(r *rig) {
 	o.RetryIn = time.Hour
 	r.ends(o, ledger.Retry)
 	want(r, "taken when one waits", len(r.take(10)), 1)
+}
+
+func endpointEach(r *rig) {
+	a, b := r.endpoint(slots(5), types("a")), r.endpoint(slots(5), types("b"))
+	of := func(typ string) {
+		r.send(r.event("evt"+itoa(grantIDs.Add(1)), func(n *webhook.NewEvent) { n.Type = typ }))
+	}
+	take := func(each int) map[int64]int {
+		t, err := r.TakeDeliveries(r.ctx, webhook.Take{Owner: "worker", Max: 10, Each: each, Slack: time.Minute})
+		r.ok(err)
+		got := map[int64]int{}
+		for _, j := range t.Jobs {
+			got[j.Endpoint.ID]++
+		}
+		return got
+	}
+	for range 8 {
+		of("a")
+	}
+	want(r, "of a, at most 2", take(2)[a.ID], 2)
+	of("b")
+	got := take(2)
+	want(r, "of a, which has 2", got[a.ID], 0)
+	want(r, "of b, which has none", got[b.ID], 1)
+	want(r, "of a, at most 3", take(3)[a.ID], 1)
+	want(r, "of a, its own slots", take(0)[a.ID], 2)
+	want(r, "of a, its own slots are fewer", take(100)[a.ID], 0)
 }
 
 func endpointSlotsChanged(r *rig) {

@@ -1,8 +1,8 @@
--- $1 limit, $2 groups to visit at most, $3 least quantum of a visit. Groups are locked as they are visited, their messages with them, and none
+-- $1 limit, $2 groups to visit at most, $3 least quantum of a visit, $4 most that a group may have in flight. Groups are locked as they are visited, their messages with them, and none
 -- is waited for. A row for each message taken, then its group and that group's hold; a group that had none has one with message 0.
 WITH n AS MATERIALIZED ( -- few groups have work: each gets more than the quantum
   SELECT greatest($3::int, ($1::int + greatest(1, count(*)) - 1) / greatest(1, count(*))) AS want
-  FROM (SELECT 1 FROM groups WHERE queue = 1 AND runnable AND next_at <= now() LIMIT $2) x
+  FROM (SELECT 1 FROM groups WHERE queue = 1 AND runnable AND in_flight < $4 AND next_at <= now() LIMIT $2) x
 )
 SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce(m.gid, 0), coalesce(m.prio, 0), coalesce(m.receives, 0),
        coalesce(m.max_receives, 0), coalesce(m.lease_no, 0), coalesce(m.leased, false), coalesce(m.receipt_open, false),
@@ -11,7 +11,7 @@ SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce
        coalesce(m.source_queue, 0), coalesce(m.source_gid, 0), coalesce(m.dead_at, '0001-01-01Z'), coalesce(m.last_error, ''),
        g.id, g.hold_s
 FROM (
-  SELECT id, slots - in_flight AS free, hold_s FROM groups WHERE queue = 1 AND runnable AND next_at <= now()
+  SELECT id, least(slots, $4) - in_flight AS free, hold_s FROM groups WHERE queue = 1 AND runnable AND in_flight < $4 AND next_at <= now()
   ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
 ) g LEFT JOIN LATERAL (
   SELECT * FROM messages WHERE gid = g.id AND NOT leased AND prio = 0 AND vis <= now() AND receives < max_receives
