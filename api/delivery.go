@@ -16,7 +16,7 @@ var (
 	deliveryFilters = append([]string{"state", "endpoint_id"}, eventFilters...)
 )
 
-var states = []webhook.State{webhook.Pending, webhook.Sending, webhook.Retrying, webhook.Delivered, webhook.FailedDlv, webhook.StuckDlv, webhook.CancelledD}
+var states = []webhook.State{webhook.Pending, webhook.Sending, webhook.Retrying, webhook.Delivered, webhook.Failed, webhook.Stuck, webhook.Cancelled}
 
 // filter reads what picks events and deliveries.
 func (q query) filter() (webhook.Filter, error) {
@@ -172,7 +172,7 @@ func (c *call) redriveDeliveries() (any, error) {
 		return nil, err
 	}
 	if r.States == nil {
-		in.States = []webhook.State{webhook.FailedDlv}
+		in.States = []webhook.State{webhook.Failed}
 	}
 	slices.Sort(in.States)
 	in.States = slices.Compact(in.States)
@@ -205,7 +205,7 @@ func checkRedrive(r *redriveDeliveriesRequest) error {
 		return fault.Invalid("/states", "states is empty; it must have \"failed\", \"stuck\" or both")
 	}
 	for _, s := range r.States {
-		if s != webhook.FailedDlv && s != webhook.StuckDlv {
+		if s != webhook.Failed && s != webhook.Stuck {
 			return fault.Invalid("/states", "states has %s; it must have \"failed\", \"stuck\" or both", fault.Quote(string(s)))
 		}
 	}

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"github.com/onceward/onceward/internal/fault"
-	"github.com/onceward/onceward/ledger"
 )
 
 // MayResend refuses to send a delivery anew that is still under way: [ErrConflict].
@@ -16,7 +15,7 @@ func (s State) MayResend() error {
 
 // MayResolve refuses a person's word on a delivery that is not stuck: [ErrConflict].
 func (s State) MayResolve() error {
-	if s != State(ledger.Stuck) {
+	if s != Stuck {
 		return s.refuse("resolved").WithHint("only a stuck one is")
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 func TestActs(t *testing.T) {
 	t.Parallel()
 	for s, may := range map[State]string{
-		Pending: "cancel", Retrying: "cancel", Sending: "", Delivered: "resend", "failed": "resend", "stuck": "resend resolve", "cancelled": "resend",
+		Pending: "cancel", Retrying: "cancel", Sending: "", Delivered: "resend", Failed: "resend", Stuck: "resend resolve", Cancelled: "resend",
 	} {
 		got := ""
 		for _, act := range []struct {

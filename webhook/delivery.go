@@ -61,20 +61,20 @@ type Event struct {
 type State string
 
 const (
-	Pending    State = "pending"
-	Sending    State = "sending"
-	Retrying   State = "retrying"
-	Delivered  State = "delivered"
-	FailedDlv  State = "failed" // certainly not delivered; dead-lettered
-	StuckDlv   State = "stuck"  // nobody can know; dead-lettered
-	CancelledD State = "cancelled"
+	Pending   State = "pending"
+	Sending   State = "sending"
+	Retrying  State = "retrying"
+	Delivered State = "delivered"
+	Failed    State = "failed" // certainly not delivered; dead-lettered
+	Stuck     State = "stuck"  // nobody can know; dead-lettered
+	Cancelled State = "cancelled"
 )
 
 // StateOf gives a delivery's state from its newest send's claim.
 func StateOf(c ledger.State, attempt int, cancelled bool) State {
 	switch {
 	case cancelled:
-		return CancelledD
+		return Cancelled
 	case c == ledger.New, c == ledger.Retry && attempt == 0:
 		return Pending
 	case c.Held():

@@ -76,13 +76,13 @@ func TestLadderUsedUp(t *testing.T) {
 		last   webhook.Result
 		ladder []time.Duration
 	}{
-		"all refused": {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) }, webhook.FailedDlv, webhook.Refused, webhook.DefaultLadder()},
+		"all refused": {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) }, webhook.Failed, webhook.Refused, webhook.DefaultLadder()},
 		"one unknown": {func(w http.ResponseWriter, q *http.Request, n int) {
 			if n == 2 {
 				panic(http.ErrAbortHandler)
 			}
 			w.WriteHeader(500)
-		}, webhook.StuckDlv, webhook.Refused, []time.Duration{time.Second, time.Minute, time.Hour}},
+		}, webhook.Stuck, webhook.Refused, []time.Duration{time.Second, time.Minute, time.Hour}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ func TestGoneDisablesTheEndpoint(t *testing.T) {
 		e, _ := r.endpoint(webhook.EndpointSpec{})
 		r.answer = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(410) }
 		r.work(nil)
-		r.want(r.ended(r.send("evt_1")[0].ID, time.Minute), webhook.FailedDlv, webhook.Refused)
+		r.want(r.ended(r.send("evt_1")[0].ID, time.Minute), webhook.Failed, webhook.Refused)
 		got, err := r.db.Endpoint(r.Context(), 1, e.ID)
 		if err != nil || !got.Disabled || got.Reason == "" {
 			t.Errorf("%+v, %v", got, err)

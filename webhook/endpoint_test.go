@@ -48,9 +48,9 @@ func TestStateOf(t *testing.T) {
 		{ledger.Started, 1, false, Sending},
 		{ledger.Retry, 1, false, Retrying},
 		{ledger.Done, 1, false, Delivered},
-		{ledger.Failed, 7, false, FailedDlv},
-		{ledger.Stuck, 7, false, StuckDlv},
-		{ledger.Failed, 0, true, CancelledD},
+		{ledger.Failed, 7, false, Failed},
+		{ledger.Stuck, 7, false, Stuck},
+		{ledger.Failed, 0, true, Cancelled},
 	} {
 		if got := StateOf(c.claim, c.attempt, c.cancelled); got != c.want {
 			t.Errorf("%s after %d: %s, want %s", c.claim, c.attempt, got, c.want)

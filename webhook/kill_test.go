@@ -34,7 +34,7 @@ func TestKilledWorker(t *testing.T) {
 		posts    int
 	}{
 		ledger.Idempotent: {webhook.Delivered, []webhook.Result{webhook.Unknown, webhook.WasDelivered}, 2},
-		ledger.Once:       {webhook.StuckDlv, []webhook.Result{webhook.Unknown}, 1},
+		ledger.Once:       {webhook.Stuck, []webhook.Result{webhook.Unknown}, 1},
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()

@@ -41,8 +41,8 @@ func TestStand(t *testing.T) {
 		"retrying":   {claim(ledger.Retry, 1), 0, false, Delivery{State: Retrying, NextAttemptAt: at(2)}},
 		"sending":    {claim(ledger.Started, 1), 0, false, Delivery{State: Sending}},
 		"delivered":  {claim(ledger.Done, 1), 0, false, Delivery{State: Delivered, DeliveredAt: at(3)}},
-		"failed":     {claim(ledger.Failed, 1), 0, false, Delivery{State: State(ledger.Failed)}},
-		"cancelled":  {claim(ledger.Failed, 0), 0, true, Delivery{State: "cancelled"}},
+		"failed":     {claim(ledger.Failed, 1), 0, false, Delivery{State: Failed}},
+		"cancelled":  {claim(ledger.Failed, 0), 0, true, Delivery{State: Cancelled}},
 	} {
 		c.want.Policy, c.want.LastError = ledger.Once, "503"
 		d := Delivery{NextAttemptAt: at(9), DeliveredAt: at(9)}

@@ -47,7 +47,7 @@ type RedriveCall struct {
 	Project    int64
 	EndpointID int64
 	Tenant     string
-	States     []State // FailedDlv, StuckDlv; policy once leaves stuck ones
+	States     []State // Failed, Stuck; policy once leaves stuck ones
 	From, To   time.Time
 	Max        int64
 	Rate       float64

@@ -157,7 +157,7 @@ func TestDeletedEndpoint(t *testing.T) {
 	settle(t, db, j, ledger.Definite, webhook.Refused) // wants another try, which nobody will make
 	sweepAll(t, db, 50)
 	d, err := db.Delivery(t.Context(), 1, j.DeliveryID)
-	if err != nil || d.State != webhook.CancelledD || len(d.Attempts) != 1 {
+	if err != nil || d.State != webhook.Cancelled || len(d.Attempts) != 1 {
 		t.Errorf("%v %+v", err, d)
 	}
 	for _, table := range []string{"delivery_claims SET finished_at = finished_at", "events SET created_at = created_at", "endpoints SET deleted_at = deleted_at"} {
@@ -183,7 +183,7 @@ func TestDeadWorkersAttempt(t *testing.T) {
 	}{
 		{ledger.Idempotent, true, webhook.Unknown, webhook.Sending},
 		{ledger.Once, false, webhook.NotSent, webhook.Sending},
-		{ledger.Once, true, webhook.Unknown, webhook.StuckDlv},
+		{ledger.Once, true, webhook.Unknown, webhook.Stuck},
 	} {
 		e := hook(t, db, func(e *webhook.Endpoint) { e.Policy, e.MaxInFlight = c.policy, 1 })
 		n := news(time.Now().UnixNano())
@@ -207,7 +207,7 @@ func TestDeadWorkersAttempt(t *testing.T) {
 		if err != nil || len(d.Attempts) != 1 || d.State != c.state || d.Attempts[0].Result != c.result || d.Attempts[0].Cause != webhook.ByEvent {
 			t.Errorf("%s, begun %v: %v %+v", c.policy, c.begin, err, d)
 		}
-		if out, err := db.SettleDeliveries(t.Context(), webhook.Outcome{Job: j, Kind: ledger.Succeeded, Result: webhook.WasDelivered}); err != nil || out[0].Applied != (c.state == webhook.StuckDlv) {
+		if out, err := db.SettleDeliveries(t.Context(), webhook.Outcome{Job: j, Kind: ledger.Succeeded, Result: webhook.WasDelivered}); err != nil || out[0].Applied != (c.state == webhook.Stuck) {
 			t.Errorf("the dead worker's late word: %v %+v", err, out)
 		}
 	}

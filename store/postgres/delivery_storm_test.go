@@ -134,7 +134,7 @@ func (s *deliveryStorm) person(db *DB) {
 		_, err := db.RedriveDeliveries(ctx, webhook.RedriveCall{Project: 1, Canary: rand.N(2) == 0, Who: "p"})
 		s.check("redrive", err)
 	default:
-		l, _, err := db.Deliveries(ctx, webhook.Filter{Project: 1, State: pick(webhook.FailedDlv, webhook.StuckDlv, webhook.Retrying, webhook.Pending)})
+		l, _, err := db.Deliveries(ctx, webhook.Filter{Project: 1, State: pick(webhook.Failed, webhook.Stuck, webhook.Retrying, webhook.Pending)})
 		s.check("list", err)
 		if len(l) == 0 {
 			return

@@ -202,7 +202,7 @@ func TestCancelAfterADeath(t *testing.T) {
 	r.change("UPDATE messages SET vis = vis - 120000000")
 	v, err := r.Cancel(t.Context(), webhook.Act{Project: 1, ID: id})
 	r.ok(err)
-	if v.State != webhook.CancelledD || len(v.Attempts) != 1 || v.Attempts[0].Result != webhook.Unknown {
+	if v.State != webhook.Cancelled || len(v.Attempts) != 1 || v.Attempts[0].Result != webhook.Unknown {
 		t.Errorf("cancelled: %+v", v)
 	}
 	r.want("in flight", r.count("SELECT sum(in_flight) FROM groups"), 0)
@@ -321,7 +321,7 @@ func TestDeathAtADisabledEndpoint(t *testing.T) {
 	for i, want := range []struct {
 		state  webhook.State
 		result webhook.Result
-	}{{webhook.StuckDlv, webhook.Unknown}, {webhook.Retrying, webhook.NotSent}} {
+	}{{webhook.Stuck, webhook.Unknown}, {webhook.Retrying, webhook.NotSent}} {
 		v, err := r.Delivery(t.Context(), 1, sent[i].Deliveries[0].ID)
 		r.ok(err)
 		if v.State != want.state || len(v.Attempts) != 1 || v.Attempts[0].Result != want.result {

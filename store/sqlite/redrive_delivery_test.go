@@ -54,9 +54,9 @@ func TestRedriveOfAFewAmongMany(t *testing.T) {
 		}
 		return rd
 	}
-	rd := run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.FailedDlv}})
+	rd := run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.Failed}})
 	r.want("failed of a", rd.Moved, 2)
-	rd = run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.StuckDlv}, Canary: true})
+	rd = run(webhook.RedriveCall{EndpointID: a.ID, States: []webhook.State{webhook.Stuck}, Canary: true})
 	r.want("stuck of a, total", rd.Total, scanStep+48)
 	r.want("stuck of a, moved", rd.Moved, 0)
 	rd = run(webhook.RedriveCall{Max: 20})

@@ -124,7 +124,7 @@ func resolveDelivery(r *rig) {
 		as   ledger.State
 		left webhook.State
 		dead int64
-	}{{ledger.Done, webhook.Delivered, 0}, {ledger.Failed, webhook.FailedDlv, 1}, {ledger.Retry, "", 1}} {
+	}{{ledger.Done, webhook.Delivered, 0}, {ledger.Failed, webhook.Failed, 1}, {ledger.Retry, "", 1}} {
 		id := r.stuckDelivery("evt-" + string(c.as))
 		d, err := r.Resolve(r.ctx, r.person(id), c.as)
 		r.ok(err)
@@ -164,7 +164,7 @@ func cancelDelivery(r *rig) {
 	pending := r.delivery("evt1")
 	d, err := r.Cancel(r.ctx, r.person(pending))
 	r.ok(err)
-	want(r, "state", d.State, webhook.CancelledD)
+	want(r, "state", d.State, webhook.Cancelled)
 	retrying := r.delivery("evt2")
 	r.ends(outcome(r.job(), ledger.Definite), ledger.Retry)
 	_, err = r.Cancel(r.ctx, r.person(retrying))
@@ -176,7 +176,7 @@ func cancelDelivery(r *rig) {
 	rd = r.finishDeliveries(rd, func(*webhook.Job) { r.Error("a cancelled delivery was redriven") })
 	want(r, "moved", rd.Moved, 0)
 	for _, id := range []int64{pending, retrying} {
-		want(r, "state", r.dlv(id).State, webhook.CancelledD)
+		want(r, "state", r.dlv(id).State, webhook.Cancelled)
 	}
 	want(r, "attempts", len(r.dlv(retrying).Attempts), 1)
 	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
@@ -237,12 +237,12 @@ func redriveStuckDeliveries(r *rig) {
 	r.ok(r.DeleteEndpoint(r.ctx, 1, e.ID))
 	r.endpoint(rungs(0))
 	id := r.stuckDelivery("evt2")
-	rd := r.finishDeliveries(r.redriveNow(func(c *webhook.RedriveCall) { c.States = []webhook.State{webhook.FailedDlv, webhook.StuckDlv} }), func(j *webhook.Job) {
+	rd := r.finishDeliveries(r.redriveNow(func(c *webhook.RedriveCall) { c.States = []webhook.State{webhook.Failed, webhook.Stuck} }), func(j *webhook.Job) {
 		want(r, "delivery", j.DeliveryID, id)
 		r.ends(outcome(j, ledger.Succeeded), ledger.Done)
 	})
 	want(r, "moved", rd.Moved, 1)
-	want(r, "a stuck once", r.dlv(onceID).State, webhook.StuckDlv)
+	want(r, "a stuck once", r.dlv(onceID).State, webhook.Stuck)
 	want(r, "dead", r.deadDeliveries(), 1)
 }
 
@@ -263,7 +263,7 @@ func redriveFiltered(r *rig) {
 		"by endpoint":     {func(c *webhook.RedriveCall) { c.EndpointID = b.ID }, 2},
 		"by both":         {func(c *webhook.RedriveCall) { c.EndpointID, c.Tenant = a.ID, "b" }, 0},
 		"by max":          {func(c *webhook.RedriveCall) { c.Max = 2 }, 2},
-		"by state":        {func(c *webhook.RedriveCall) { c.States = []webhook.State{webhook.StuckDlv} }, 0},
+		"by state":        {func(c *webhook.RedriveCall) { c.States = []webhook.State{webhook.Stuck} }, 0},
 		"from the future": {func(c *webhook.RedriveCall) { c.From = r.now().Add(time.Hour) }, 0},
 		"to the future":   {func(c *webhook.RedriveCall) { c.To = r.now().Add(time.Hour) }, 3},
 	} {

@@ -91,7 +91,7 @@ func attemptLast(r *rig) {
 		}
 		r.ends(outcome(j, ledger.Definite), state)
 	}
-	want(r, "state", r.dlv(id).State, webhook.FailedDlv)
+	want(r, "state", r.dlv(id).State, webhook.Failed)
 	want(r, "attempts", len(r.dlv(id).Attempts), 3)
 	want(r, "dead", r.deadDeliveries(), 1)
 	r.sweep()
@@ -103,7 +103,7 @@ func attemptLastUnknown(r *rig) {
 	id := r.delivery("evt1")
 	r.ends(outcome(r.soonJob(), ledger.Ambiguous), ledger.Retry)
 	r.ends(outcome(r.soonJob(), ledger.Definite), ledger.Stuck)
-	want(r, "state", r.dlv(id).State, webhook.StuckDlv)
+	want(r, "state", r.dlv(id).State, webhook.Stuck)
 	want(r, "dead", r.deadDeliveries(), 1)
 }
 
@@ -118,7 +118,7 @@ func attemptPermanent(r *rig) {
 	r.ok(err)
 	want(r, "disabled", e.Disabled, true)
 	want(r, "why", e.Reason, "the receiver answered 410")
-	want(r, "state", r.dlv(id).State, webhook.FailedDlv)
+	want(r, "state", r.dlv(id).State, webhook.Failed)
 	want(r, "class", r.dlv(id).Attempts[0].Class, ledger.Permanent)
 	r.idle()
 	want(r, "the other", r.dlv(waiting).State, webhook.Pending)
@@ -141,7 +141,7 @@ func attemptOnceUnknown(r *rig) {
 	j := r.job()
 	want(r, "begun", r.beginJob(j).Applied, true)
 	r.ends(outcome(j, ledger.Ambiguous), ledger.Stuck)
-	want(r, "state", r.dlv(id).State, webhook.StuckDlv)
+	want(r, "state", r.dlv(id).State, webhook.Stuck)
 	want(r, "dead", r.deadDeliveries(), 1)
 	r.sweep()
 	r.idle()
@@ -191,7 +191,7 @@ func attemptOnceDied(r *rig) {
 	r.eventually("stuck", func() bool {
 		r.sweep()
 		want(r, "jobs", len(r.take(1)), 0)
-		return r.dlv(id).State == webhook.StuckDlv
+		return r.dlv(id).State == webhook.Stuck
 	})
 	want(r, "dead", r.deadDeliveries(), 1)
 	want(r, "attempts", len(r.dlv(id).Attempts), 1)
@@ -246,7 +246,7 @@ func attemptLateStuck(r *rig) {
 	j := r.job()
 	r.beginJob(j)
 	r.lapsed(j)
-	r.eventually("stuck", func() bool { r.sweep(); r.take(1); return r.dlv(id).State == webhook.StuckDlv })
+	r.eventually("stuck", func() bool { r.sweep(); r.take(1); return r.dlv(id).State == webhook.Stuck })
 	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
 	want(r, "state", r.dlv(id).State, webhook.Delivered)
 	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
@@ -325,7 +325,7 @@ func attemptWindow(r *rig) {
 		r.sweep()
 		r.reap()
 		want(r, "jobs", len(r.take(1)), 0)
-		return r.dlv(id).State == webhook.StuckDlv
+		return r.dlv(id).State == webhook.Stuck
 	})
 	want(r, "dead", r.deadDeliveries(), 1)
 }

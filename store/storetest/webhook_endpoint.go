@@ -236,8 +236,8 @@ func endpointExpires(r *rig) {
 	r.age("messages", "expires_at", "true", 31*24*time.Hour)
 	r.age("messages", "vis", "true", 31*24*time.Hour)
 	r.sweep()
-	want(r, "after an unknown outcome", r.dlv(unknown).State, webhook.StuckDlv)
-	want(r, "never tried", r.dlv(certain).State, webhook.FailedDlv)
+	want(r, "after an unknown outcome", r.dlv(unknown).State, webhook.Stuck)
+	want(r, "never tried", r.dlv(certain).State, webhook.Failed)
 	r.update(e.ID, func(e *webhook.Endpoint) { e.Disabled = false })
 	r.idle()
 }
@@ -261,7 +261,7 @@ func endpointDeleted(r *rig) {
 		}
 	}
 	for _, id := range []int64{pending, retrying} {
-		want(r, "state", r.dlv(id).State, webhook.CancelledD)
+		want(r, "state", r.dlv(id).State, webhook.Cancelled)
 	}
 	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
 	want(r, "open claims", r.count("SELECT count(*) FROM claims WHERE state NOT IN ('done', 'failed', 'stuck')"), 0)
@@ -283,7 +283,7 @@ func endpointDeletedSending(r *rig) {
 	r.sweep()
 	r.idle()
 	want(r, "delivered", r.dlv(id).State, webhook.Delivered)
-	want(r, "refused", r.dlv(refused).State, webhook.CancelledD)
+	want(r, "refused", r.dlv(refused).State, webhook.Cancelled)
 	want(r, "attempts", len(r.dlv(refused).Attempts), 1)
 	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
 }

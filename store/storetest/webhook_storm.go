@@ -92,7 +92,7 @@ func attemptStorm(r *rig) {
 		if p == ledger.Once && seen[id] > 1 {
 			r.Errorf("the once delivery %d was seen %d times", id, seen[id])
 		}
-		if d.State == webhook.FailedDlv && seen[id] > 0 {
+		if d.State == webhook.Failed && seen[id] > 0 {
 			r.Errorf("delivery %d is failed and was seen %d times", id, seen[id])
 		}
 		if d.State == webhook.Delivered && seen[id] == 0 {
