@@ -157,10 +157,14 @@ func (r *Row) Settle(now time.Time, s Settle, g Group, dlq DLQ) (Settled, Change
 	return Settled{Applied: true, Status: r.Status(now), VisibleAt: r.VisibleAt}, c
 }
 
+// Lapsed reports whether the newest lease is over, swept or not: to extend it the rules must know the row's group. It
+// was swept though now, of a transaction that waited, may be before that, and though the message waits for another time since.
+func (r *Row) Lapsed(now time.Time) bool { return !r.Leased || !r.VisibleAt.After(now) }
+
 func (r *Row) extend(now time.Time, by time.Duration, g Group) (Settled, Change) {
 	lost := Settled{Reason: LeaseLost}
 	end := r.ReceivedAt.Add(MaxVisibility)
-	lapsed := !r.Leased || !r.VisibleAt.After(now) // swept, though now, of a transaction that waited, may be before it was
+	lapsed := r.Lapsed(now)
 	if !now.Before(end) || lapsed && r.GroupID != 0 && (g.Disabled || !r.Leased && !g.Free) {
 		return lost, Change{}
 	}

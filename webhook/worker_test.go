@@ -335,7 +335,7 @@ func TestWorkerConfig(t *testing.T) {
 		"no store":                  func(c *webhook.WorkerConfig) { c.Store = nil },
 		"no ids":                    func(c *webhook.WorkerConfig) { c.IDs = nil },
 		"no sealer":                 func(c *webhook.WorkerConfig) { c.Rules.Sealer = nil },
-		"a time-out past the lease": func(c *webhook.WorkerConfig) { c.Slack = time.Second },
+		"a time-out past the lease": func(c *webhook.WorkerConfig) { c.Slack = time.Second / 2 },
 		"concurrency":               func(c *webhook.WorkerConfig) { c.Concurrency = -1 },
 	} {
 		c := b.conf

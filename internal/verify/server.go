@@ -18,7 +18,7 @@ import (
 // What every server of a run is told. The lease of a delivery is timeout and slack together.
 const (
 	timeout = time.Second
-	slack   = 3 * time.Second
+	slack   = time.Second
 	lease   = timeout + slack
 
 	apiKey     = "verify-verify-verify"

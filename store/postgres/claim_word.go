@@ -200,7 +200,7 @@ func (tx *txn) lockGroupsOfLapsed(ctx context.Context, messages map[int64]*queue
 	for _, m := range messages {
 		if m.GroupID != 0 {
 			ids = append(ids, m.GroupID)
-			lapsed = lapsed || !m.Leased || !m.VisibleAt.After(tx.now)
+			lapsed = lapsed || m.Lapsed(tx.now)
 		}
 	}
 	if !lapsed {

@@ -58,7 +58,7 @@ func (t *tx) beginDelivery(j *webhook.Job) (ledger.Applied, error) {
 // settleRow applies an act of a receipt to a message's row, as its group allows.
 func (t *tx) settleRow(m *queue.Row, s queue.Settle, dlq queue.DLQ) (queue.Settled, queue.Change, error) {
 	var g queue.Group
-	if s.Verb == queue.Extend && m.GroupID != 0 && !m.VisibleAt.After(t.now) {
+	if s.Verb == queue.Extend && m.GroupID != 0 && m.Lapsed(t.now) {
 		row, ok, err := t.groupByID(m.GroupID)
 		if err != nil {
 			return queue.Settled{}, queue.Change{}, err

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ var attemptTests = []named{
 	{"I5: a late success after stuck counts, and its dead letter is gone", attemptLateStuck},
 	{"a try given back leaves no trace", attemptGivenBack},
 	{"begin extends the lease of claim and message together", attemptBegin},
+	{"a heartbeat after the message was handed out again and found busy takes its lease back", attemptBeginBusy},
 	{"I10: a batch of outcomes settles each in its place", attemptBatch},
 	{"I7: the same outcome twice is settled once", attemptTwice},
 	{"H-L19: past the receiver's window an unknown outcome is stuck", attemptWindow},
@@ -42,6 +44,21 @@ func attemptTakenAt(r *rig) {
 		r.Errorf("taken at %v, want between %v and now", j.TakenAt, before)
 	}
 	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+}
+
+func attemptBeginBusy(r *rig) {
+	r.endpoint()
+	id := r.delivery("evt1")
+	j := r.job()
+	r.age("messages", "vis", fmt.Sprintf("id = %d", j.MessageID), time.Minute) // the message's lease alone is over
+	r.eventually("the message is found busy", func() bool {
+		_, err := r.Sweep(r.ctx, 100)
+		r.ok(err)
+		return r.taken(10).Verdicts[ledger.Busy] > 0
+	})
+	want(r, "the heartbeat", r.beginJob(j), ledger.Applied{Applied: true, State: ledger.Started})
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+	want(r, "state", r.dlv(id).State, webhook.Delivered)
 }
 
 func attemptRetry(r *rig) {
