@@ -25,6 +25,8 @@ type serveCmd struct {
 	Listen               string        `env:"ONCEWARD_LISTEN" default:"127.0.0.1:6623" help:"Address to answer on."`
 	Store                string        `env:"ONCEWARD_STORE" default:"sqlite:onceward.db" help:"Where everything is kept: sqlite:PATH, or postgres://…"`
 	APIKey               string        `name:"api-key" env:"ONCEWARD_API_KEY" help:"The default project's root key; without it the first start makes one and prints it once."`
+	TLSCert              string        `name:"tls-cert" env:"ONCEWARD_TLS_CERT" help:"File of the certificate, and what leads to its root, in PEM: then the server speaks https alone."`
+	TLSKey               string        `name:"tls-key" env:"ONCEWARD_TLS_KEY" help:"File of the certificate's private key, in PEM."`
 	SecretsKeyFile       string        `env:"ONCEWARD_SECRETS_KEY_FILE" help:"File of the 32-byte key that encrypts endpoint secrets; on SQLite made beside the store, on PostgreSQL demanded."`
 	SecretsKey           string        `env:"ONCEWARD_SECRETS_KEY" help:"The same key itself, in hexadecimal or base64; better by its variable than by the flag."`
 	AllowPrivateNetworks bool          `env:"ONCEWARD_ALLOW_PRIVATE_NETWORKS" help:"Allow http:// endpoints and private addresses: for tests and intranets."`
@@ -54,7 +56,7 @@ func (c *serveCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", c.Listen)
+	l, err := c.listen()
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -116,6 +118,9 @@ func (c *serveCmd) config() (onceward.Config, *prometheus.Registry, error) {
 	if err := config.Check(); err != nil {
 		return config, nil, usageError{err}
 	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return config, nil, usage("--tls-cert and --tls-key are given together or not at all")
+	}
 	return config, registry, nil
 }
 
@@ -130,6 +135,9 @@ func (c *serveCmd) logger(w io.Writer) *slog.Logger {
 // greet says where the server is and shows what is shown once.
 func (c *serveCmd) greet(out output, at net.Addr, metrics net.Listener, firstKey string) {
 	address := "http://" + at.String()
+	if c.TLSCert != "" {
+		address = "https://" + at.String()
+	}
 	fmt.Fprintf(out, "onceward %s listening on %s, store %s\n", version(), address, onceward.RedactStore(c.Store))
 	if metrics != nil {
 		fmt.Fprintf(out, "metrics on http://%s/metrics\n", metrics.Addr())
