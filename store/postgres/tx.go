@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,6 +19,8 @@ type txn struct {
 
 	flushCommits bool // changes.flush is the last of it, and commits in the same round trip
 	committed    bool
+
+	over atomic.Bool // its connection may be another's by now
 }
 
 // afterCommit has f called once the transaction is committed.
@@ -42,10 +45,14 @@ type querier interface {
 // conn gives the connection of the transaction that ctx carries, else the pool. A call inside a transaction that took a
 // second connection could wait for itself.
 func (db *DB) conn(ctx context.Context) querier {
-	if tx := db.carried(ctx); tx != nil {
+	switch tx := db.carried(ctx); {
+	case tx == nil:
+		return db.pool
+	case tx.over.Load():
+		return nobody{}
+	default:
 		return tx
 	}
-	return db.pool
 }
 
 // errAgain asks for the transaction to be run again: what it needed to lock was not what it had read.
@@ -67,6 +74,9 @@ func (db *DB) in(ctx context.Context, fn func(ctx context.Context, tx *txn) erro
 // inWith is in, with first's statements sent in the same round trip as the transaction's begin.
 func (db *DB) inWith(ctx context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
 	if tx := db.carried(ctx); tx != nil {
+		if tx.over.Load() {
+			return errOver
+		}
 		return db.fault(ctx, tx.nested(ctx, first, fn))
 	}
 	for try := 1; ; try++ {
@@ -102,6 +112,7 @@ func (db *DB) try(ctx context.Context, first func(b *pgx.Batch), fn func(ctx con
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
 	defer cancel()
 	tx := &txn{Conn: c.Conn()}
+	defer tx.over.Store(true) // before another has the connection
 	if err := tx.begin(ctx, first); err != nil {
 		tx.Exec(ctx, "rollback")
 		return err

@@ -23,6 +23,7 @@ var requestTests = []named{
 	{"two at once whose first fails: the second does it", onceSecondDoes},
 	{"I13: scope and project are part of a key", onceScoped},
 	{"an answer survives a restart, and goes with its window", onceSurvives},
+	{"the context of an effect that is over is of no use", onceOver},
 	{"a queue's redrive, publish and claim may be part of an effect", onceEverything},
 }
 
@@ -193,6 +194,26 @@ func onceSurvives(r *rig) {
 	r.age("request_keys", "expires_at", "true", idempotency.Window+time.Minute)
 	r.sweep()
 	want(r, "keys left", r.count("SELECT count(*) FROM request_keys"), 0)
+}
+
+func onceOver(r *rig) {
+	r.queue("jobs")
+	var kept context.Context
+	_, _, err := r.Once(r.ctx, request("k", 1), func(ctx context.Context) ([]byte, error) {
+		kept = context.WithoutCancel(ctx)
+		return nil, nil
+	})
+	r.ok(err)
+	out, err := r.Publish(kept, queue.Publish{Project: 1, Queue: "jobs", Body: []byte(`1`)})
+	want(r, "published", err == nil && out[0].Err == nil, false)
+	_, err = r.CreateQueue(kept, queue.Spec{Project: 1, Name: "late"})
+	want(r, "made", err == nil, false)
+	_, err = r.Queue(kept, 1, "jobs")
+	want(r, "read", err == nil, false)
+	_, err = r.Receive(kept, queue.Receive{Project: 1, Queue: "jobs", Max: 1})
+	want(r, "received", err == nil, false)
+	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
+	want(r, "queues", r.count("SELECT count(*) FROM queues WHERE name = 'late'"), 0)
 }
 
 func onceEverything(r *rig) {
