@@ -22,7 +22,7 @@ var receiveTests = []named{
 	{"groups take turns, the ungrouped being one of them", fairGroups},
 	{"a fair group has no limit in flight", fairNoLimit},
 	{"order holds within a group", orderInGroup},
-	{"H-Q09: a group whose messages are delayed comes in time", groupDelayed},
+	{"a group whose messages are delayed comes in time", groupDelayed},
 	{"a crowd in one group does not keep another waiting", crowd},
 	{"a paused queue hands out nothing and takes publishes", paused},
 	{"H-Q11: behind an overload of high priority the low one's age shows", lowShows},
@@ -197,7 +197,6 @@ func orderInGroup(r *rig) {
 	}
 }
 
-// bullmq#1658: only delayed messages and nobody to wake the receiver.
 func groupDelayed(r *rig) {
 	r.queue("jobs")
 	first := r.publish(queue.Publish{Queue: "jobs", Group: "g", Delay: 200 * time.Millisecond})[0]

@@ -11,6 +11,7 @@ import (
 var waitTests = []named{
 	{"a waiter is woken by a publish", waiterWoken},
 	{"a waiter is let go when its context ends", waiterEnds},
+	{"H-Q09: with delayed work alone and every connection cut, a waiter wakes in time", waiterDelayed},
 	{"H-Q14: a store that closes lets waiters go and keeps what it answered", waiterClosed},
 }
 
@@ -37,6 +38,47 @@ func waiterWoken(r *rig) {
 		case <-time.After(10 * time.Second):
 			r.Fatalf("group %q: nobody was woken in 10 s", g)
 		}
+	}
+}
+
+// bullmq#1658: only delayed messages, published by a process that is gone, and nobody to wake the receiver.
+func waiterDelayed(r *rig) {
+	const late = 3 * time.Second // a poll, and a slow machine
+	for _, g := range []string{"", "g"} {
+		name := "jobs" + g
+		r.queue(name)
+		due := r.tryPublish(queue.Publish{Queue: name, Group: g, Delay: 900 * time.Millisecond})[0].VisibleAt
+		r.reopen()
+		got := make(chan time.Time, 1)
+		go func() {
+			for r.ctx.Err() == nil {
+				l, err := r.Receive(r.ctx, queue.Receive{Project: 1, Queue: name, Max: 1, Visibility: time.Minute})
+				if err == nil && len(l) == 1 {
+					got <- l[0].ReceivedAt
+					return
+				}
+				ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+				r.WaitMessages(ctx, 1, name)
+				cancel()
+			}
+		}()
+		r.cut()
+		select {
+		case at := <-got:
+			if d := at.Sub(due); d < 0 || d > late {
+				r.Errorf("group %q: received %v after it was due", g, d)
+			}
+		case <-time.After(15 * time.Second):
+			r.Fatalf("group %q: a waiter slept through what was due", g)
+		}
+	}
+}
+
+// cut ends the store's connections, where it has some that can be cut.
+func (r *rig) cut() {
+	r.Helper()
+	if r.b.Dialect == Postgres {
+		r.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	}
 }
 

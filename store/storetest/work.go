@@ -25,6 +25,7 @@ var workTests = []named{
 	{"H-L01: while another is at it a message is released until then, uncounted", workBusy},
 	{"H-L03: the effect succeeded and the ack failed: the key stays done", workAckFailed},
 	{"H-L06: of a batch whose leases run out the rest is given back, or extended", workBatch},
+	{"H-L14: a message with other work is dead-lettered with the reason, the key as it was", workMismatch},
 	{"I13: a message of another project is not linked", workForeign},
 }
 
@@ -49,11 +50,14 @@ func workSettles(r *rig) {
 	id := r.publish(queue.Publish{Queue: "jobs", Group: "g"})[0]
 	m, a := r.work("k")
 	w := settling(a, ledger.Definite)
-	w.RetryIn, w.Error = 80*time.Millisecond, "503"
+	w.RetryIn, w.Error = time.Hour, "503"
 	r.say(w, ledger.Retry)
 	want(r, "count given back", r.row("jobs", id).Receives, 0)
 	r.none("jobs")
 	r.refused(act(queue.Ack, m), queue.LeaseLost)
+	r.age("messages", "vis", "true", time.Hour)
+	r.age("groups", "next_at", "next_at IS NOT NULL", time.Hour)
+	r.age("claims", "next_at", "next_at IS NOT NULL", time.Hour)
 	_, a = r.work("k")
 	want(r, "fence", a.Claim.Fence, 2)
 	r.say(settling(a, ledger.Succeeded), ledger.Done)
@@ -301,4 +305,23 @@ func workBatch(r *rig) {
 	for _, m := range again {
 		want(r, "count", m.Receives, 1)
 	}
+}
+
+func workMismatch(r *rig) {
+	r.queue("jobs")
+	r.publish(queue.Publish{Queue: "jobs"}, queue.Publish{Queue: "jobs"})
+	_, a := r.work("k", work(1))
+	m := r.one("jobs", time.Minute) // the corrected amount
+	c := r.call("k", work(2))
+	c.MessageID, c.Lease = m.ID, m.Lease
+	r.ask(c, ledger.Mismatch)
+	s := act(queue.Nack, m)
+	s.DeadLetter, s.Error = true, "mismatch: work 01 was claimed, this is 02"
+	want(r, "status", r.applied(s).Status, queue.Dead)
+	want(r, "why", r.dead("jobs")[0].LastError, s.Error)
+	want(r, "the key", r.find("k").State, ledger.Started)
+	r.say(settling(a, ledger.Succeeded), ledger.Done)
+	l := r.dead("jobs")
+	want(r, "dead", len(l), 1)
+	want(r, "the dead one", l[0].ID, m.ID)
 }

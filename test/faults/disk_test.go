@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// H-L07 on SQLite, whose database goes away when its disk is full: everything that was answered is on disk, and it goes on once there is room.
+// H-L07 and H-Q20 on SQLite, whose database goes away when its disk is full: everything that was answered is on disk, and it goes on once there is room.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "small")

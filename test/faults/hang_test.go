@@ -48,7 +48,7 @@ func TestOneOfTwentyHangs(t *testing.T) {
 	})
 }
 
-// H-W08: more attempts hang than the server makes at a time. An endpoint that answers still gets its events at once.
+// H-W15: more attempts hang than the server makes at a time. An endpoint that answers still gets its events at once.
 func TestManyHang(t *testing.T) {
 	onBoth(t, func(t *testing.T, store string) {
 		const places, endpoints = 64, 12

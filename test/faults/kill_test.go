@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A server's process is killed under load, again and again: everything answered 2xx is there after the restart, each event is delivered, and a
+// H-Q19: a server's process is killed under load, again and again: everything answered 2xx is there after the restart, each event is delivered, and a
 // receiver that dedups by our key sees one effect of each.
 func TestKilledUnderLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, store string) {

@@ -1,0 +1,133 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/internal/pgtest"
+)
+
+// H-Q12 as far as it holds: somebody keeps a REPEATABLE READ transaction open while messages flow, so that the database can clean up none of
+// what was consumed. A receive of ungrouped messages does not walk over it. (One of groups does, and so do the counts.)
+func TestPinnedSnapshot(t *testing.T) {
+	t.Parallel()
+	store := pgtest.Database(t)
+	c := serve(t, store+"&pool_max_conns=8")
+	c.must(t, "POST", "/v1/queue/create", object{"name": "jobs"})
+	pin, err := pgx.Connect(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pin.Close(context.WithoutCancel(t.Context()))
+	var n int
+	if _, err := pin.Exec(t.Context(), "BEGIN ISOLATION LEVEL REPEATABLE READ"); err != nil {
+		t.Fatal(err)
+	}
+	if err := pin.QueryRow(t.Context(), "SELECT count(*) FROM messages").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	rounds := size(60, 1500) // of 100 messages
+	var receives []time.Duration
+	var batch []object
+	for i := range 100 {
+		batch = append(batch, object{"payload": i})
+	}
+	for range rounds {
+		c.must(t, "POST", "/v1/queue/publish_batch", object{"queue": "jobs", "messages": batch})
+		for left := 100; left > 0; {
+			began := time.Now()
+			got := c.consume(t, "jobs", 50, 60, 0)
+			receives = append(receives, time.Since(began))
+			left -= len(got)
+			c.ack(t, "jobs", got)
+		}
+	}
+	first, last := median(receives[:len(receives)/4]), median(receives[len(receives)*3/4:])
+	if last > max(4*first, 50*time.Millisecond) {
+		t.Errorf("receives slow down behind a pinned snapshot: median %v at first, %v at last", first, last)
+	}
+}
+
+func median(l []time.Duration) time.Duration {
+	l = slices.Sorted(slices.Values(l))
+	return l[len(l)/2]
+}
+
+// H-Q15: batched settles of every kind against batched receives and the server's own sweeps, from two servers over many of the same messages. No
+// call fails, and the database saw no deadlock, not even one that was tried again.
+func TestNoDeadlockInAStorm(t *testing.T) {
+	t.Parallel()
+	store := pgtest.Database(t)
+	t.Cleanup(func() { noDeadlocks(t, store) }) // once the servers are closed: until then a connection keeps what it counted
+	servers := []*client{serve(t, store+"&pool_max_conns=8"), serve(t, store+"&pool_max_conns=8")}
+	servers[0].must(t, "POST", "/v1/queue/create", object{"name": "jobs", "max_receive_count": 2})
+	ctx, stop := context.WithTimeout(t.Context(), size(3*time.Second, time.Minute))
+	defer stop()
+	ok := func(a answer) answer {
+		if !a.ok() && ctx.Err() == nil {
+			t.Errorf("a call in the storm: %v", a)
+		}
+		return a
+	}
+	var wg sync.WaitGroup
+	for i := range 6 {
+		c := servers[i%2]
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				var batch []object
+				for j := range 40 {
+					m := object{"payload": j, "delay_seconds": float64(j%3) / 50}
+					if j%4 > 0 {
+						m["message_group_id"] = fmt.Sprint("g", j%4)
+					}
+					batch = append(batch, m)
+				}
+				ok(c.post(ctx, "/v1/queue/publish_batch", object{"queue": "jobs", "messages": batch}))
+				got := ok(c.post(ctx, "/v1/queue/consume", object{"queue": "jobs", "max_messages": 60, "visibility_timeout": 1})).items("items")
+				for k, verb := range []string{"ack", "nack", "release", "extend"} {
+					var items []object
+					for j := len(got) - 1; j >= 0; j-- { // against the order of the locks
+						if (j+n)%4 == k || (j+n)%7 == k {
+							item := object{"message_id": got[j]["message_id"]}
+							if verb == "extend" {
+								item["visibility_timeout"] = 1
+							}
+							items = append(items, item)
+						}
+					}
+					if len(items) > 0 {
+						wg.Go(func() { ok(c.post(ctx, "/v1/queue/"+verb+"_batch", object{"queue": "jobs", "items": items})) })
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func noDeadlocks(t *testing.T, store string) {
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var deadlocks, committed int
+	eventually(t, 20*time.Second, "the servers' connections are gone", func() bool {
+		var n int
+		err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()").Scan(&n)
+		return err == nil && n == 0
+	})
+	if err := conn.QueryRow(ctx, "SELECT deadlocks, xact_commit FROM pg_stat_database WHERE datname = current_database()").Scan(&deadlocks, &committed); err != nil {
+		t.Fatal(err)
+	}
+	if deadlocks > 0 || committed == 0 {
+		t.Errorf("%d deadlocks in %d commits", deadlocks, committed)
+	}
+}
