@@ -260,8 +260,14 @@ func grantKept(r *rig) {
 
 func grantOthersFlow(r *rig) {
 	r.ask(r.call("held"), ledger.Granted)
-	out := r.claimAll(r.call("a"), r.call("held"), r.call("b"))
+	w := word(r.ask(r.call("waits"), ledger.Granted), ledger.Definite)
+	w.RetryIn = time.Minute
+	r.say(w, ledger.Retry)
+	out := r.claimAll(r.call("a"), r.call("held"), r.call("b"), r.call("waits"), r.call("waits"), r.call("c"))
 	want(r, "a", out[0].Verdict, ledger.Granted)
 	want(r, "held", out[1].Verdict, ledger.Busy)
 	want(r, "b", out[2].Verdict, ledger.Granted)
+	want(r, "one that retries", out[3].Verdict, ledger.Busy)
+	want(r, "the same again", out[4].Verdict, ledger.Busy)
+	want(r, "c", out[5].Verdict, ledger.Granted)
 }

@@ -306,6 +306,11 @@ func keysSwept(r *rig) {
 		r.publish(queue.Publish{Queue: "jobs", Key: itoa(int64(i))})
 	}
 	r.age("publish_keys", "expires_at", "key <> '7'", 25*time.Hour)
+	_, err := r.Sweep(r.ctx, 100)
+	r.ok(err)
+	if n := r.count("SELECT count(*) FROM publish_keys"); n < 150 || n == 250 {
+		r.Errorf("a sweep of at most 100 left %d of 250 keys", n)
+	}
 	r.sweep()
 	want(r, "keys left", r.count("SELECT count(*) FROM publish_keys"), 1)
 }
