@@ -17,6 +17,7 @@ var deadLetterTests = []named{
 	{"a message published straight into a DLQ is never dead-lettered", dlqStraight},
 	{"lease numbers survive death and redrive", deadLeaseNumbers},
 	{"a dead letter frees its group", deadFreesGroup},
+	{"a dead letter shows the group that it came from", deadKeepsGroup},
 	{"a shared DLQ keeps each dead letter's source", dlqShared},
 	{"I2: a receipt of before the death changes nothing", deadReceipt},
 	{"I2: extend in the last try keeps a message from death", extendLastTry},
@@ -71,6 +72,24 @@ func deadByLapse(r *rig) {
 		l := r.dead("jobs")
 		want(r, "newest dead letter", l[len(l)-1].ID, id)
 		want(r, "why", l[len(l)-1].LastError, "received 2 times without an ack")
+	}
+}
+
+func deadKeepsGroup(r *rig) {
+	r.queue("jobs")
+	r.publish(queue.Publish{Queue: "jobs", Group: "g"})
+	r.kill("jobs", "why")
+	want(r, "group in the list", r.dead("jobs")[0].Group, "g")
+	m := r.one("jobs-dlq", time.Minute)
+	want(r, "group when consumed", m.Group, "g")
+	r.applied(act(queue.Release, m))
+	r.publish(queue.Publish{Queue: "jobs-dlq", Group: "other"}) // a DLQ with groups of its own hands out by turns
+	for range 2 {
+		if m := r.one("jobs-dlq", time.Minute); m.Source == "jobs" {
+			want(r, "group among groups", m.Group, "g")
+		} else {
+			want(r, "group of the other", m.Group, "other")
+		}
 	}
 }
 

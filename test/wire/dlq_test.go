@@ -155,7 +155,7 @@ func checkDeadLetters(t *testing.T, s *server) {
 	m := list[0]
 	fields(t, "a dead letter", m, messageFields+" visible_at")
 	is(t, "a dead letter", m, object{
-		"message_id": p["message_id"], "queue": "dl-dlq", "payload": "x", "headers": object{"h": "v"}, "priority": 4, "delivery_count": 1, "published_at": p["published_at"],
+		"message_id": p["message_id"], "queue": "dl-dlq", "payload": "x", "headers": object{"h": "v"}, "priority": 4, "message_group_id": "g", "delivery_count": 1, "published_at": p["published_at"],
 		"origin_at": origin, "source_queue": "dl", "last_error": "killed",
 	})
 	stamp(t, m, "dead_lettered_at")
@@ -175,6 +175,10 @@ func checkDeadLetters(t *testing.T, s *server) {
 	is(t, "after all that", s.dead(t, "dl")[0], kept)
 	is(t, "stats", s.stats(t, "dl"), object{"message_count": 0, "dlq_count": 1})
 	is(t, "stats of the DLQ", s.stats(t, "dl-dlq"), object{"message_count": 1, "dlq_count": 0})
+	is(t, "redriven", s.redriven(t, "dl", nil), object{"moved": 1})
+	back := s.one(t, "dl", nil)
+	is(t, "redriven", back, object{"message_id": p["message_id"], "message_group_id": "g", "priority": 4, "headers": object{"h": "v"}, "origin_at": origin, "delivery_count": 1, "dead_lettered_at": nil, "source_queue": nil})
+	s.settle(t, "nack", "dl", back, object{"requeue": false})
 	is(t, "ack there", s.settle(t, "ack", "dl-dlq", s.one(t, "dl-dlq", nil), nil), object{"acked": true})
 	is(t, "stats", s.stats(t, "dl"), object{"dlq_count": 0})
 	// Oldest first.
@@ -185,7 +189,7 @@ func checkDeadLetters(t *testing.T, s *server) {
 	var got []string
 	cursor := ""
 	for {
-		d := s.do(t, "GET", "/v1/queue/dlq/list/dl?limit=3"+cursor, nil)
+		d := s.do(t, "GET", "/v1/queue/dlq/list/dl?limit=2"+cursor, nil)
 		for _, m := range items(t, d) {
 			got = append(got, text(m["message_id"]))
 		}

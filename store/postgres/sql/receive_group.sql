@@ -48,5 +48,5 @@ SELECT u.id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lea
        coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
        coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
        b.body, coalesce(b.headers::text, ''),
-       coalesce((SELECT z.name FROM groups z WHERE z.id = u.gid), ''), coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due
+       coalesce((SELECT z.name FROM groups z WHERE z.id = coalesce(u.gid, u.source_gid)), ''), coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due
 FROM u LEFT JOIN bodies b ON b.id = u.id ORDER BY n
