@@ -133,7 +133,7 @@ func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webh
 			return t.conflict("resolved as " + string(as))
 		}
 		t.saveClaim(t.c)
-		t.note(note{claim: t.c.ID, what: "resolved", fence: t.c.Fence, who: t.Who, detail: joinWord(string(as), t.Note)})
+		t.note(note{claim: t.c.ID, what: "resolved", fence: t.c.Fence, who: t.Who, detail: ledger.Said(string(as), t.Note)})
 		switch {
 		case as == ledger.Retry:
 			t.write(deliveryCauseSQL, []int64{t.c.ID}, []string{string(webhook.ByRedrive)})
@@ -151,7 +151,7 @@ func (db *DB) Cancel(ctx context.Context, a webhook.Act) (webhook.Delivery, erro
 		if err := t.d.State.MayCancel(); err != nil {
 			return err
 		}
-		t.c.Close(t.tx.now, "cancelled")
+		t.c.Close(t.tx.now, ledger.Said("cancelled", t.Note))
 		t.saveClaim(t.c)
 		t.note(note{claim: t.c.ID, what: "cancelled", fence: t.c.Fence, who: t.Who, detail: t.Note})
 		t.write(cancelDeliveriesSQL, []int64{t.c.ID})

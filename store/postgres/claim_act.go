@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
@@ -22,20 +21,13 @@ var (
 // maxNotes is how much of a claim's history is shown.
 const maxNotes = 50
 
-var errNoKey = fault.New(fault.NotFound, "there is no such key")
-
 // ResolveClaim applies a person's word on a key, and sends its message where that says: see [ledger.Store].
 func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (ledger.Claim, error) {
 	out, err := db.actOnKey(ctx, r.Project, r.Scope, r.Key, func(ctx context.Context, ch *changes, c *claim, source int64) error {
-		if r.Fence != 0 && r.Fence != c.Fence {
-			return fault.New(fault.ClaimChanged, "the key was granted again meanwhile: its fence is %d, not %d", c.Fence, r.Fence).
-				WithHint("look at the key again before you decide")
+		if err := r.Apply(ch.tx.now, &c.Claim); err != nil {
+			return err
 		}
-		was := c.State
-		if !c.Resolve(ch.tx.now, r.As) {
-			return fault.New(fault.Conflict, "a key in state %s cannot be resolved as %s", was, r.As)
-		}
-		ch.note(note{claim: c.ID, what: "resolved", fence: c.Fence, who: r.Who, detail: joinWord(string(r.As), r.Note)})
+		ch.note(note{claim: c.ID, what: "resolved", fence: c.Fence, who: r.Who, detail: ledger.Said(string(r.As), r.Note)})
 		return ch.follow(ctx, c, source)
 	})
 	if err != nil {
@@ -75,9 +67,8 @@ func (ch *changes) follow(ctx context.Context, c *claim, source int64) error {
 // ReopenClaim is a redrive of one key by itself: see [ledger.Store].
 func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who string) (ledger.Claim, error) {
 	out, err := db.actOnKey(ctx, project, scope, key, func(ctx context.Context, ch *changes, c *claim, source int64) error {
-		was := c.State
-		if !c.Reopen(ch.tx.now) {
-			return fault.New(fault.Conflict, "a key of policy %s in state %s cannot be reopened", c.Policy, was)
+		if err := c.Redrive(ch.tx.now); err != nil {
+			return err
 		}
 		ch.note(note{claim: c.ID, what: "reopened", fence: c.Fence, who: who})
 		return ch.follow(ctx, c, source)
@@ -103,7 +94,7 @@ func (db *DB) actOnKey(ctx context.Context, project int64, scope, key string, ac
 		}
 		c := byHash[hash]
 		if c == nil {
-			return errNoKey
+			return ledger.NoClaim(scope, key)
 		}
 		ch := newChanges(tx, keys)
 		if err := act(ctx, ch, c, source); err != nil {
@@ -121,16 +112,15 @@ func (db *DB) actOnKey(ctx context.Context, project int64, scope, key string, ac
 
 // FindClaim gives a key's claim with its newest notes, oldest first.
 func (db *DB) FindClaim(ctx context.Context, project int64, scope, key string) (ledger.Claim, []ledger.Note, error) {
-	hash := ledger.Hash(project, scope, key)
-	c, notes, err := db.findKey(ctx, hash)
+	c, notes, err := db.findKey(ctx, project, scope, key)
 	if err != nil {
 		return ledger.Claim{}, nil, fmt.Errorf("find key: %w", db.fault(ctx, err))
 	}
 	return c.Claim, notes, nil
 }
 
-func (db *DB) findKey(ctx context.Context, hash keyHash) (*claim, []ledger.Note, error) {
-	q := db.conn(ctx)
+func (db *DB) findKey(ctx context.Context, project int64, scope, key string) (*claim, []ledger.Note, error) {
+	q, hash := db.conn(ctx), ledger.Hash(project, scope, key)
 	rows, err := q.Query(ctx, findKeySQL, hash[:])
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +130,7 @@ func (db *DB) findKey(ctx context.Context, hash keyHash) (*claim, []ledger.Note,
 		return nil, nil, err
 	}
 	if len(found) == 0 {
-		return nil, nil, errNoKey
+		return nil, nil, ledger.NoClaim(scope, key)
 	}
 	if rows, err = q.Query(ctx, listNotesSQL, found[0].ID, maxNotes); err != nil {
 		return nil, nil, err

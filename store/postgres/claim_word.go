@@ -148,7 +148,7 @@ func (s *saying) rule(c *claim, w *ledger.Word) (ledger.Applied, error) {
 	a := c.Settle(s.tx.now, w.Fence, w.Kind, w.RetryIn, clean(w.Error), w.Result)
 	switch {
 	case !a.Applied:
-		s.note(note{claim: c.ID, what: a.Reason, fence: w.Fence, detail: joinWord(string(w.Kind), w.Error)})
+		s.note(note{claim: c.ID, what: a.Reason, fence: w.Fence, detail: ledger.Said(string(w.Kind), w.Error)})
 		return a, nil
 	case before == ledger.Done:
 		return a, nil // the same word again
@@ -215,11 +215,4 @@ func (g *group) seen() queue.Group {
 		return queue.Group{}
 	}
 	return queue.Group{Free: g.inFlight < g.slots, Disabled: g.disabled}
-}
-
-func joinWord(kind, text string) string {
-	if text == "" {
-		return kind
-	}
-	return kind + ": " + text
 }

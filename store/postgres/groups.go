@@ -51,8 +51,9 @@ func (c *groupCache) put(n groupName, id int64) {
 	c.ids[n] = id
 }
 
-// groupsOf gives the ids of the items' groups: 0 for the ungrouped, -1, which is no group, for a queue that is not there. Those that are missing are made, in a
-// transaction of their own: it holds no key and no message, so it can be in nobody's way.
+// groupsOf gives the ids of the items' groups: 0 for the ungrouped, -1, which is no group, for a queue that is not there.
+// Those that are missing are made, in a transaction of their own: it holds no key and no message, so it can be in nobody's
+// way.
 func (db *DB) groupsOf(ctx context.Context, items []queue.Publish, todo []int) ([]int64, error) {
 	out := make([]int64, len(todo))
 	missing := map[groupName][]int{}

@@ -99,7 +99,7 @@ func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webh
 		if err := t.saveClaim(c); err != nil {
 			return err
 		}
-		if err := t.note(c.ID, ledger.Note{What: "resolved", Fence: c.Fence, Who: a.Who, Detail: resolution(as, a.Note)}); err != nil {
+		if err := t.note(c.ID, ledger.Note{What: "resolved", Fence: c.Fence, Who: a.Who, Detail: ledger.Said(string(as), a.Note)}); err != nil {
 			return err
 		}
 		switch as {
@@ -115,13 +115,6 @@ func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webh
 		}
 		return nil
 	})
-}
-
-func resolution(as ledger.State, note string) string {
-	if note == "" {
-		return string(as)
-	}
-	return string(as) + ": " + note
 }
 
 // sendBack returns a delivery's dead letter to its queue: false if its endpoint is gone.
@@ -162,11 +155,7 @@ func (t *tx) cancel(d *delivery, c *ledger.Claim, who, why string) error {
 			return err
 		}
 	}
-	reason := "cancelled"
-	if why != "" {
-		reason += ": " + why
-	}
-	if c.Close(t.now, reason) {
+	if c.Close(t.now, ledger.Said("cancelled", why)) {
 		if err := t.saveClaim(c); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 )
 
@@ -14,18 +13,13 @@ func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (c ledger.C
 		if c, err = t.workerClaim(r.Project, r.Scope, r.Key); err != nil {
 			return err
 		}
-		if r.Fence != 0 && r.Fence != c.Fence {
-			return fault.New(fault.ClaimChanged, "the claim moved from fence %d to %d since it was looked at", r.Fence, c.Fence).
-				WithHint("look at it again before resolving it")
-		}
-		was := c.State
-		if !c.Resolve(t.now, r.As) {
-			return conflict("the claim is %s and cannot be resolved as %s", was, r.As)
+		if err := r.Apply(t.now, &c); err != nil {
+			return err
 		}
 		if err := t.saveClaim(&c); err != nil {
 			return err
 		}
-		if err := t.note(c.ID, ledger.Note{What: "resolved", Fence: c.Fence, Who: r.Who, Detail: resolution(r.As, r.Note)}); err != nil {
+		if err := t.note(c.ID, ledger.Note{What: "resolved", Fence: c.Fence, Who: r.Who, Detail: ledger.Said(string(r.As), r.Note)}); err != nil {
 			return err
 		}
 		return t.followLetter(&c, r.Who)
@@ -39,9 +33,8 @@ func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who st
 		if c, err = t.workerClaim(project, scope, key); err != nil {
 			return err
 		}
-		was := c.State
-		if !c.Reopen(t.now) {
-			return conflict("the claim is %s under policy %s: a redrive reopens what failed, and what is stuck under policy %s", was, c.Policy, ledger.Idempotent)
+		if err := c.Redrive(t.now); err != nil {
+			return err
 		}
 		if err := t.saveClaim(&c); err != nil {
 			return err
@@ -77,7 +70,7 @@ func (t *tx) followLetter(c *ledger.Claim, who string) error {
 func (t *tx) workerClaim(project int64, scope, key string) (ledger.Claim, error) {
 	c, ok, err := t.claimByHash(ledger.Hash(project, scope, key), workerClaim)
 	if err == nil && !ok {
-		err = notFound("there is no claim of key %q in scope %q", key, scope)
+		err = ledger.NoClaim(scope, key)
 	}
 	return c, err
 }
