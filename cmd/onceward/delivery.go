@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/url"
 )
 
 type deliveryCmd struct {
@@ -40,7 +41,7 @@ type deliveryOne struct {
 }
 
 func (c *deliveryOne) act(ctx context.Context, out output, method, verb string, body any) error {
-	path := deliveriesPath + "/" + c.ID
+	path := deliveriesPath + "/" + url.PathEscape(c.ID)
 	if verb != "" {
 		path += "/" + verb
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -91,7 +92,7 @@ type endpointOne struct {
 }
 
 func (c *endpointOne) act(ctx context.Context, out output, method, verb string, body any) error {
-	path := endpointsPath + "/" + c.ID
+	path := endpointsPath + "/" + url.PathEscape(c.ID)
 	if verb != "" {
 		path += "/" + verb
 	}
@@ -158,7 +159,7 @@ type endpointTestCmd struct{ endpointOne }
 
 func (c *endpointTestCmd) Run(ctx context.Context, out output) error {
 	var o object
-	if _, err := c.call(ctx, "POST", endpointsPath+"/"+c.ID+"/test", object{}, &o); err != nil {
+	if _, err := c.call(ctx, "POST", endpointsPath+"/"+url.PathEscape(c.ID)+"/test", object{}, &o); err != nil {
 		return err
 	}
 	if c.JSON {

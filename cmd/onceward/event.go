@@ -5,6 +5,7 @@ import (
 	"encoding/json/jsontext"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 )
 
@@ -100,7 +101,7 @@ type eventGetCmd struct {
 
 func (c *eventGetCmd) Run(ctx context.Context, out output) error {
 	var o object
-	if _, err := c.call(ctx, "GET", eventsPath+"/"+c.ID, nil, &o); err != nil {
+	if _, err := c.call(ctx, "GET", eventsPath+"/"+url.PathEscape(c.ID), nil, &o); err != nil {
 		return err
 	}
 	if err := c.fields(out, o, "event_id", "event_type", "tenant", "subject", "created_at"); err != nil || c.JSON {

@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"net/url"
+)
 
 // listerOf lists something of one queue.
 type listerOf struct {
@@ -14,14 +17,14 @@ type queueMessagesCmd struct {
 }
 
 func (c *queueMessagesCmd) Run(ctx context.Context, out output) error {
-	return c.show(ctx, out, query(queuePath+"messages/"+c.Name, "status", c.Status),
+	return c.show(ctx, out, query(queuePath+"messages/"+url.PathEscape(c.Name), "status", c.Status),
 		"message_id", "status", "delivery_count", "priority", "published_at", "visible_at", "payload")
 }
 
 type queueDeadCmd struct{ listerOf }
 
 func (c *queueDeadCmd) Run(ctx context.Context, out output) error {
-	return c.show(ctx, out, queuePath+"dlq/list/"+c.Name, "message_id", "dead_lettered_at", "delivery_count", "last_error", "payload")
+	return c.show(ctx, out, queuePath+"dlq/list/"+url.PathEscape(c.Name), "message_id", "dead_lettered_at", "delivery_count", "last_error", "payload")
 }
 
 type queueRedriveCmd struct {
@@ -39,19 +42,19 @@ func (c *queueRedriveCmd) Run(ctx context.Context, out output) error {
 	if c.MessageID != nil {
 		body["message_ids"] = c.MessageID
 	}
-	return c.do(ctx, out, "POST", queuePath+"dlq/redrive/"+c.Name, body, "redrive_id", "state", "total", "moved", "left")
+	return c.do(ctx, out, "POST", queuePath+"dlq/redrive/"+url.PathEscape(c.Name), body, "redrive_id", "state", "total", "moved", "left")
 }
 
 type queuePauseCmd struct{ queueOne }
 
 func (c *queuePauseCmd) Run(ctx context.Context, out output) error {
-	return c.do(ctx, out, "POST", queuePath+"pause/"+c.Name, object{}, "name", "paused")
+	return c.do(ctx, out, "POST", queuePath+"pause/"+url.PathEscape(c.Name), object{}, "name", "paused")
 }
 
 type queueResumeCmd struct{ queueOne }
 
 func (c *queueResumeCmd) Run(ctx context.Context, out output) error {
-	return c.do(ctx, out, "POST", queuePath+"resume/"+c.Name, object{}, "name", "paused")
+	return c.do(ctx, out, "POST", queuePath+"resume/"+url.PathEscape(c.Name), object{}, "name", "paused")
 }
 
 type queuePurgeCmd struct {
@@ -63,5 +66,5 @@ func (c *queuePurgeCmd) Run(ctx context.Context, out output) error {
 	if !c.Yes {
 		return usage("queue purge deletes what waits in %q for good; say --yes to mean it", c.Name)
 	}
-	return c.do(ctx, out, "POST", queuePath+"purge/"+c.Name, object{"confirm": c.Name})
+	return c.do(ctx, out, "POST", queuePath+"purge/"+url.PathEscape(c.Name), object{"confirm": c.Name})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -74,7 +75,7 @@ func (c *queueListCmd) Run(ctx context.Context, out output) error {
 type queueGetCmd struct{ queueOne }
 
 func (c *queueGetCmd) Run(ctx context.Context, out output) error {
-	return c.do(ctx, out, "GET", queuePath+"get/"+c.Name, nil, "name")
+	return c.do(ctx, out, "GET", queuePath+"get/"+url.PathEscape(c.Name), nil, "name")
 }
 
 type queueDeleteCmd struct {
@@ -83,7 +84,7 @@ type queueDeleteCmd struct {
 }
 
 func (c *queueDeleteCmd) Run(ctx context.Context, out output) error {
-	path := queuePath + "delete/" + c.Name
+	path := queuePath + "delete/" + url.PathEscape(c.Name)
 	if c.Force {
 		path += "?force=true"
 	}
@@ -93,7 +94,7 @@ func (c *queueDeleteCmd) Run(ctx context.Context, out output) error {
 type queueStatsCmd struct{ queueOne }
 
 func (c *queueStatsCmd) Run(ctx context.Context, out output) error {
-	return c.do(ctx, out, "GET", queuePath+"stats/"+c.Name, nil, "queue", "message_count", "available_count", "in_flight_count", "delayed_count", "dlq_count")
+	return c.do(ctx, out, "GET", queuePath+"stats/"+url.PathEscape(c.Name), nil, "queue", "message_count", "available_count", "in_flight_count", "delayed_count", "dlq_count")
 }
 
 type queuePublishCmd struct {
