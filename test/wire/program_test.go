@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -148,16 +146,21 @@ func TestFirstStart(t *testing.T) {
 	store := "sqlite:" + filepath.Join(dir, "o.db")
 	run := func() string {
 		cmd := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--store", store)
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		r := &server{cmd: cmd, done: make(chan struct{})}
+		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		cmd.Stdout = out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		go func() { cmd.Wait(); close(r.done) }()
-		time.Sleep(2 * time.Second)
-		r.stop(t, 25*time.Second)
-		return out.String()
+		s := &server{cmd: cmd, done: make(chan struct{})}
+		go func() { cmd.Wait(); close(s.done) }()
+		said := func() string { b, _ := os.ReadFile(out.Name()); return string(b) }
+		eventually(t, "it listens", time.Minute, func() bool { return strings.Contains(said(), "listening") })
+		s.stop(t, 25*time.Second)
+		return said()
 	}
 	first, second := run(), run()
 	if !strings.Contains(first, "shown this once") || strings.Contains(second, "shown this once") {
@@ -269,40 +272,4 @@ func TestClients(t *testing.T) {
 			t.Errorf("onceward %s exits %d, want %d and %q:\n%s", c.args, code, c.code, c.want, out)
 		}
 	}
-}
-
-// While the store is away: 503 with Retry-After, and again 200 when it is back.
-func TestStoreAway(t *testing.T) {
-	t.Parallel()
-	c, err := pgtest.Start(t.Context(), pgtest.Options{Fsync: true}) // what was answered is there after a crash
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	s := start(t, c.URL("postgres"))
-	s.queue(t, "away", nil)
-	c.Down()
-	for path, body := range map[string]any{
-		"/v1/queue/publish": object{"queue": "away", "payload": 1}, "/v1/queue/consume": object{"queue": "away"}, "/v1/queue/create": object{"name": "away2"},
-		events: object{"event_type": "a", "payload": 1}, endpoints: object{"url": "http://127.0.0.1:9/"},
-	} {
-		a := s.post(t, path, body, "Idempotency-Key", "away")
-		a.refused(t, 503, "UNAVAILABLE")
-		if n, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || n < 1 {
-			t.Errorf("%s: Retry-After is %q", path, a.header.Get("Retry-After"))
-		}
-	}
-	if a := s.call(t, "GET", "/readyz", nil, "Authorization", "-"); a.status != 503 {
-		t.Errorf("/readyz says %d", a.status)
-	}
-	if a := s.call(t, "GET", "/healthz", nil, "Authorization", "-"); a.status != 200 {
-		t.Errorf("/healthz says %d", a.status)
-	}
-	if err := c.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "it is back", 30*time.Second, func() bool {
-		return s.post(t, "/v1/queue/publish", object{"queue": "away", "payload": 1}, "Idempotency-Key", "away").status == 200
-	})
-	s.stop(t, 25*time.Second)
 }
