@@ -123,9 +123,7 @@ func (r *Row) Settle(now time.Time, s Settle, g Group, dlq DLQ) (Settled, Change
 	var c Change
 	switch s.Verb {
 	case Ack:
-		c = r.free()
-		c.Delete = true
-		return Settled{Applied: true}, c
+		return Settled{Applied: true}, r.Remove()
 	case Extend:
 		return r.extend(now, s.Visibility, g)
 	case Nack:
@@ -186,6 +184,13 @@ func (r *Row) free() Change {
 		c.Slot = -1
 	}
 	r.Leased, r.Open = false, false
+	return c
+}
+
+// Remove deletes the message wherever it is, and gives back the slot it holds.
+func (r *Row) Remove() Change {
+	c := r.free()
+	c.Delete = true
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
 )
 
 // ClaimHash is the ledger's key of one send of a delivery.
@@ -51,6 +52,22 @@ func (o *Outcome) Attempt(now, next time.Time) Attempt {
 		a.Class = o.Kind
 	}
 	return a
+}
+
+// Follow does to the message that carries a delivery's claim what became of that at now: done removes it, a dead letter
+// too; failed and stuck dead-letter it; a retry releases it until then. false: nothing is to be saved, for it is a dead
+// letter already, or another lease has it and will find the claim as it is.
+func Follow(now time.Time, c *ledger.Claim, m *queue.Row, lease int, dlq queue.DLQ) (queue.Change, bool) {
+	switch {
+	case c.State == ledger.Done:
+		return m.Remove(), true
+	case !c.State.Terminal():
+		s, change := m.Settle(now, queue.Settle{Verb: queue.Release, Lease: lease, Delay: c.NextAt.Sub(now)}, queue.Group{}, dlq)
+		return change, s.Applied
+	case !m.DeadAt.IsZero():
+		return queue.Change{}, false
+	}
+	return m.DeadLetter(now, dlq, c.LastError), true
 }
 
 // Died gives the row of an attempt whose worker was found dead at now, holding c since it received the message. Its cause and what follows are

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
 )
 
 var then = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -84,5 +85,37 @@ func TestDied(t *testing.T) {
 	c.State = ledger.Claimed
 	if a := Died(then.Add(-time.Second), &c, time.Time{}); a.Result != NotSent || a.Class != ledger.Definite || !a.FinishedAt.Equal(then.Add(-time.Second)) || a.StartedAt.After(a.FinishedAt) || a.StartedAt.IsZero() {
 		t.Errorf("%+v", a)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	dlq := queue.DLQ{ID: 2, Retention: time.Hour}
+	for name, c := range map[string]struct {
+		state  ledger.State
+		lease  int
+		dead   bool
+		save   bool
+		change queue.Change
+	}{
+		"done":                          {ledger.Done, 1, false, true, queue.Change{Delete: true, Slot: -1}},
+		"done, by a lease that is over": {ledger.Done, 0, false, true, queue.Change{Delete: true, Slot: -1}},
+		"done, and a dead letter":       {ledger.Done, 1, true, true, queue.Change{Delete: true}},
+		"a retry":                       {ledger.Retry, 1, false, true, queue.Change{Slot: -1, Wake: then.Add(time.Minute)}},
+		"a retry, its lease lost":       {ledger.Retry, 9, false, false, queue.Change{}},
+		"failed":                        {ledger.Failed, 1, false, true, queue.Change{Slot: -1, Dead: true, CloseKey: true}},
+		"stuck":                         {ledger.Stuck, 1, false, true, queue.Change{Slot: -1, Dead: true, CloseKey: true}},
+		"stuck, and a dead letter":      {ledger.Stuck, 1, true, false, queue.Change{}},
+	} {
+		m := (&queue.Publish{}).New(then, queue.Queue{ID: 1, MaxReceives: 1000, Retention: time.Hour}, 1, 7)
+		m.ClaimID = 3
+		m.Receive(then, time.Minute)
+		if c.dead {
+			m.DeadLetter(then, dlq, "")
+		}
+		change, save := Follow(then, &ledger.Claim{State: c.state, NextAt: then.Add(time.Minute), LastError: "503"}, &m, c.lease, dlq)
+		if change != c.change || save != c.save {
+			t.Errorf("%s: %+v %v", name, change, save)
+		}
 	}
 }

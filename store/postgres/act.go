@@ -164,9 +164,5 @@ func (db *DB) Cancel(ctx context.Context, a webhook.Act) (webhook.Delivery, erro
 
 // drop deletes a message, its slot given back.
 func (ch *changes) drop(m *queue.Row) error {
-	c := queue.Change{Delete: true}
-	if m.Leased {
-		c.Slot = -1
-	}
-	return ch.message(m, m.GroupID, c)
+	return ch.message(m, m.GroupID, m.Remove())
 }

@@ -112,20 +112,10 @@ func (s *settling) rule(o *webhook.Outcome) (ledger.Applied, error) {
 	if m == nil {
 		return a, nil
 	}
-	group, change := m.GroupID, queue.Change{}
-	switch c.State {
-	case ledger.Done:
-		change.Delete = true
-		if m.Open {
-			_, change = m.Settle(now, queue.Settle{Verb: queue.Ack}, queue.Group{}, deadLetters)
-		}
-	case ledger.Retry:
-		_, change = m.Settle(now, queue.Settle{Verb: queue.Release, Lease: o.Job.Lease, Delay: c.NextAt.Sub(now)}, queue.Group{}, deadLetters)
-	default:
-		if !m.DeadAt.IsZero() {
-			return a, nil
-		}
-		change = m.DeadLetter(now, deadLetters, c.LastError)
+	group := m.GroupID
+	change, save := webhook.Follow(now, &c.Claim, m, o.Job.Lease, deadLetters)
+	if !save {
+		return a, nil
 	}
 	s.freed = s.freed || change.Slot < 0
 	return a, s.message(m, group, change)

@@ -135,8 +135,8 @@ func (t *tx) settledAttempt(o *webhook.Outcome, was, c *ledger.Claim) error {
 	return t.amendAttempt(o.Job.DeliveryID, c, row)
 }
 
-// settledMessage does to the message that carries a delivery's claim what became of that: done removes it, a dead
-// letter too; failed and stuck dead-letter it; a retry releases it until then.
+// settledMessage lets the message that carries a delivery's claim follow that: see [webhook.Follow]. To remove it, it need
+// not be read.
 func (t *tx) settledMessage(c *ledger.Claim, lease int) error {
 	if c.State == ledger.Done {
 		return t.ackDelivery(c.MessageID)
@@ -146,15 +146,9 @@ func (t *tx) settledMessage(c *ledger.Claim, lease int) error {
 		return err
 	}
 	was := m
-	if c.State.Terminal() {
-		if !m.DeadAt.IsZero() {
-			return nil
-		}
-		return t.applyChange(&was, &m, m.DeadLetter(t.now, deliveryDLQ, c.LastError))
-	}
-	s, change, err := t.settleRow(&m, queue.Settle{Verb: queue.Release, Lease: lease, Delay: c.NextAt.Sub(t.now)}, deliveryDLQ)
-	if err != nil || !s.Applied { // another lease has it, and will find the claim as it is
-		return err
+	change, save := webhook.Follow(t.now, c, &m, lease, deliveryDLQ)
+	if !save {
+		return nil
 	}
 	return t.applyChange(&was, &m, change)
 }
@@ -173,11 +167,8 @@ func (t *tx) ackDelivery(message int64) error {
 
 // removeMessage deletes a message wherever it is, and gives back the slot it holds.
 func (t *tx) removeMessage(m *queue.Row) error {
-	c := queue.Change{Delete: true}
-	if m.Leased {
-		c.Slot = -1
-	}
-	return t.applyChange(m, m, c)
+	was := *m
+	return t.applyChange(&was, m, m.Remove())
 }
 
 // uncancel shows a delivery whose late success came after it was cancelled as what it is.
