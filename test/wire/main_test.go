@@ -2,6 +2,7 @@
 package wire
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 var binary string // the program, built once
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "16") // the subjects mostly wait: more at a time than there are processors
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "onceward-wire")
 		if err != nil {
