@@ -74,7 +74,7 @@ func TestLeasesOverAKill(t *testing.T) {
 				if m["delivery_count"].(float64) != 2 {
 					t.Errorf("received %v times", m["delivery_count"])
 				}
-				if early := until.Sub(time.Now()); early > 100*time.Millisecond {
+				if early := time.Until(until); early > 100*time.Millisecond {
 					t.Errorf("handed out %v before its lease's end", early)
 				}
 			}

@@ -26,8 +26,10 @@ var secretsKey = bytes.Repeat([]byte{0x5a}, 32)
 // serve runs a server of this process on a store until the test ends.
 func serve(t testing.TB, store string, with ...func(*onceward.Config)) *client {
 	t.Helper()
-	c := onceward.Config{Store: store, APIKey: apiKey, SecretsKey: secretsKey, AllowPrivateNetworks: true, DeliverySlack: 3 * time.Second,
-		Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler)}
+	c := onceward.Config{
+		Store: store, APIKey: apiKey, SecretsKey: secretsKey, AllowPrivateNetworks: true, DeliverySlack: 3 * time.Second,
+		Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+	}
 	for _, w := range with {
 		w(&c)
 	}

@@ -39,8 +39,10 @@ func TestTenantsAreApart(t *testing.T) {
 		for _, name := range tenants {
 			wg.Go(func() {
 				for i := range n {
-					c.must(t, "POST", "/v1/webhooks/events", object{"event_type": "thing.done", "tenant": name, "subject": "the same",
-						"event_id": fmt.Sprint(name, "-", i), "payload": object{"of": name}})
+					c.must(t, "POST", "/v1/webhooks/events", object{
+						"event_type": "thing.done", "tenant": name, "subject": "the same",
+						"event_id": fmt.Sprint(name, "-", i), "payload": object{"of": name},
+					})
 				}
 			})
 		}
