@@ -50,8 +50,8 @@ func order(r *rig) {
 
 func delayed(r *rig) {
 	r.queue("jobs")
-	out := r.tryPublish(queue.Publish{Queue: "jobs", Delay: 150 * time.Millisecond})[0]
-	want(r, "visible at", out.VisibleAt.Sub(out.PublishedAt), 150*time.Millisecond)
+	out := r.tryPublish(queue.Publish{Queue: "jobs", Delay: 2 * time.Second})[0]
+	want(r, "visible at", out.VisibleAt.Sub(out.PublishedAt), 2*time.Second)
 	r.none("jobs")
 	want(r, "status", r.status("jobs", out.ID), queue.Delayed)
 	m := r.soon("jobs", time.Minute)
@@ -63,7 +63,7 @@ func delayed(r *rig) {
 func leaseHolds(r *rig) {
 	r.queue("jobs")
 	r.publish(queue.Publish{Queue: "jobs"})
-	first := r.one("jobs", 150*time.Millisecond)
+	first := r.one("jobs", 2*time.Second)
 	r.none("jobs")
 	again := r.soon("jobs", time.Minute)
 	want(r, "id", again.ID, first.ID)
@@ -199,9 +199,9 @@ func orderInGroup(r *rig) {
 
 func groupDelayed(r *rig) {
 	r.queue("jobs")
-	first := r.publish(queue.Publish{Queue: "jobs", Group: "g", Delay: 200 * time.Millisecond})[0]
+	first := r.publish(queue.Publish{Queue: "jobs", Group: "g", Delay: 3 * time.Second})[0]
 	r.none("jobs")
-	second := r.publish(queue.Publish{Queue: "jobs", Group: "g", Delay: 50 * time.Millisecond})[0]
+	second := r.publish(queue.Publish{Queue: "jobs", Group: "g", Delay: time.Second})[0]
 	third := r.publish(queue.Publish{Queue: "jobs", Group: "g"})[0]
 	want(r, "first received", r.soon("jobs", time.Minute).ID, third)
 	want(r, "second received", r.soon("jobs", time.Minute).ID, second)

@@ -114,7 +114,7 @@ func nackDelay(r *rig) {
 	r.queue("jobs")
 	r.publish(queue.Publish{Queue: "jobs"})
 	s := act(queue.Nack, r.one("jobs", time.Minute))
-	s.HasDelay, s.Delay = true, 120*time.Millisecond
+	s.HasDelay, s.Delay = true, 2*time.Second
 	out := r.applied(s)
 	want(r, "status", out.Status, queue.Delayed)
 	r.none("jobs")

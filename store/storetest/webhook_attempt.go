@@ -65,7 +65,7 @@ func attemptRetry(r *rig) {
 	r.endpoint()
 	id := r.delivery("evt1")
 	o := outcome(r.job(), ledger.Definite)
-	o.RetryIn, o.Error = 150*time.Millisecond, "503 from example.com"
+	o.RetryIn, o.Error = 2*time.Second, "503 from example.com"
 	r.ends(o, ledger.Retry)
 	r.idle()
 	d := r.dlv(id)
