@@ -29,7 +29,7 @@ type Admin interface {
 	DeleteQueue(ctx context.Context, project int64, name string, force bool) error
 	// PauseQueue makes receives answer nothing, or ends that.
 	PauseQueue(ctx context.Context, project int64, name string, paused bool) (Queue, error)
-	// PurgeQueue deletes the messages of a queue that are not in flight, in bounded steps, and answers how many.
+	// PurgeQueue deletes the messages of a queue, those in flight too, in bounded steps, and answers how many.
 	PurgeQueue(ctx context.Context, project int64, name string) (int64, error)
 }
 

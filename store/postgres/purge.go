@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,18 +19,18 @@ var (
 // purgeStep is how many messages one transaction of a purge looks at.
 const purgeStep = 1000
 
-// PurgeQueue deletes the messages that are there and not in flight, in bounded steps.
+// PurgeQueue deletes the messages that are there, those in flight too, in bounded steps.
 func (db *DB) PurgeQueue(ctx context.Context, project int64, name string) (purged int64, err error) {
 	q, err := db.Queue(ctx, project, name)
 	if err != nil {
 		return 0, err
 	}
-	purged, err = db.purge(ctx, q.ID, func(r *queue.Row, now time.Time) bool { return r.Status(now) != queue.InFlight }, "purged")
+	purged, err = db.purge(ctx, q.ID, "purged")
 	return purged, wrap("purge", name, err)
 }
 
-// purge deletes, in steps, the messages of a queue of now that gone says.
-func (db *DB) purge(ctx context.Context, id int64, gone func(*queue.Row, time.Time) bool, why string) (n int64, err error) {
+// purge deletes, in steps, the messages of a queue that are there now.
+func (db *DB) purge(ctx context.Context, id int64, why string) (n int64, err error) {
 	var last, end int64
 	err = db.alone(ctx, func(ctx context.Context) error { return db.conn(ctx).QueryRow(ctx, queueLastSQL, id).Scan(&end) })
 	for err == nil && last < end {
@@ -44,7 +43,7 @@ func (db *DB) purge(ctx context.Context, id int64, gone func(*queue.Row, time.Ti
 			if looked, err = tx.ids(ctx, queuePageSQL, id, last, end, purgeStep); err != nil {
 				return err
 			}
-			step, err = db.removeIf(ctx, tx, looked, func(r *queue.Row) bool { return r.QueueID == id && gone(r, tx.now) }, why)
+			step, err = db.removeIf(ctx, tx, looked, func(r *queue.Row) bool { return r.QueueID == id }, why)
 			return err
 		})
 		if n += step; len(looked) < purgeStep {
@@ -95,7 +94,6 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 	if err != nil {
 		return err
 	}
-	all := func(*queue.Row, time.Time) bool { return true }
 	refuse := func(ctx context.Context, c querier) error {
 		var full, used bool
 		if err := c.QueryRow(ctx, queueHasSQL, q.ID).Scan(&full, &used); err != nil {
@@ -111,7 +109,7 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 	}
 	err = db.alone(ctx, func(ctx context.Context) error { return refuse(ctx, db.conn(ctx)) })
 	if err == nil && force {
-		_, err = db.purge(ctx, q.ID, all, "its queue was deleted")
+		_, err = db.purge(ctx, q.ID, "its queue was deleted")
 	}
 	if err != nil {
 		return wrap("delete queue", name, err)

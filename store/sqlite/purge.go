@@ -10,7 +10,7 @@ import (
 // purgeStep is how many messages one transaction of a purge looks at.
 const purgeStep = 500
 
-// PurgeQueue deletes the messages of a queue that are there and not in flight, in bounded steps.
+// PurgeQueue deletes the messages of a queue that are there, those in flight too, in bounded steps.
 func (db *DB) PurgeQueue(ctx context.Context, project int64, name string) (purged int64, err error) {
 	op := "purge_queue " + strconv.Quote(name)
 	var q *queueRow
@@ -50,10 +50,10 @@ func (db *DB) PurgeQueue(ctx context.Context, project int64, name string) (purge
 	return purged, err
 }
 
-// purge deletes a message that is not in flight.
+// purge deletes a message.
 func (t *tx) purge(id int64) (bool, error) {
 	m, ok, err := t.messageByID(id)
-	if err != nil || !ok || m.Status(t.now) == queue.InFlight {
+	if err != nil || !ok {
 		return false, err
 	}
 	return true, t.remove(&m, "purged")

@@ -148,8 +148,8 @@ func checkReceipts(t *testing.T, s *server) {
 			t.Errorf("%s after the time-out: %v", verb, d)
 		}
 		s.do(t, "POST", "/v1/queue/purge/rec", object{"confirm": "rec"})
-		if verb == "extend" {
-			s.settle(t, "ack", "rec", young, nil)
+		if verb == "extend" { // it is in flight again: a purge takes that too
+			s.post(t, "/v1/queue/ack", object{"queue": "rec", "receipt_handle": young}).refused(t, 404, "QUEUE_MESSAGE_NOT_FOUND", "")
 		}
 	}
 	s.queue(t, "rec2", nil)
