@@ -149,7 +149,7 @@ func checkReceipts(t *testing.T, s *server) {
 		}
 		s.do(t, "POST", "/v1/queue/purge/rec", object{"confirm": "rec"})
 		if verb == "extend" { // it is in flight again: a purge takes that too
-			s.post(t, "/v1/queue/ack", object{"queue": "rec", "receipt_handle": young["receipt_handle"]}).refused(t, 404, "QUEUE_MESSAGE_NOT_FOUND", "")
+			s.post(t, "/v1/queue/ack", object{"queue": "rec", "receipt_handle": young["receipt_handle"]}).refused(t, 404, "QUEUE_MESSAGE_NOT_FOUND")
 		}
 	}
 	s.queue(t, "rec2", nil)
