@@ -125,7 +125,7 @@ func statsCount(r *rig) {
 	r.eventually("the counts after the purge", func() bool {
 		s, err := r.QueueStats(r.ctx, 1, "jobs")
 		r.ok(err)
-		return s.Messages == 2 && s.InFlight == 2
+		return s.Messages == 0 && s.InFlight == 0 && s.Dead == 2
 	})
 }
 
