@@ -29,10 +29,10 @@ run: build
 
 test: tools test-driver test-race
 
-# The store suites once without the race detector and its tag: with it the tests open SQLite through another driver than
-# the product does.
+# SQLite's suite once without the race detector and its tag: with it the tests open the file through another driver
+# than the product does.
 test-driver:
-	go test -count=1 ./store/...
+	go test -count=1 ./store/sqlite
 
 test-race:
 	go test -race -timeout 20m ./...
