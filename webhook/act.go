@@ -1,7 +1,10 @@
 package webhook
 
 import (
+	"time"
+
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
 )
 
 // MayResend refuses to send a delivery anew that is still under way: [ErrConflict].
@@ -21,8 +24,12 @@ func (s State) MayResolve() error {
 	return nil
 }
 
-// MayCancel refuses to cancel a delivery that does not wait: [ErrConflict].
-func (s State) MayCancel() error {
+// MayCancel refuses to cancel a delivery that does not wait: [ErrConflict]. One that is being sent does wait where the lease of
+// whoever sends it is over by now: nobody has it any more, and its endpoint's turn may never come.
+func (s State) MayCancel(now time.Time, c *ledger.Claim) error {
+	if s == Sending && !c.LeaseUntil.After(now) {
+		return nil
+	}
 	if s != Pending && s != Retrying {
 		return s.refuse("cancelled").WithHint("only a pending or retrying one is")
 	}

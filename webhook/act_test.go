@@ -3,10 +3,18 @@ package webhook
 import (
 	"errors"
 	"testing"
+	"time"
+
+	"github.com/onceward/onceward/ledger"
 )
 
 func TestActs(t *testing.T) {
 	t.Parallel()
+	now := time.Now()
+	held := ledger.Claim{LeaseUntil: now.Add(time.Microsecond)}
+	if err := Sending.MayCancel(held.LeaseUntil, &held); err != nil {
+		t.Errorf("cancelled in the instant in which the lease is over: %v", err)
+	}
 	for s, may := range map[State]string{
 		Pending: "cancel", Retrying: "cancel", Sending: "", Delivered: "resend", Failed: "resend", Stuck: "resend resolve", Cancelled: "resend",
 	} {
@@ -14,7 +22,7 @@ func TestActs(t *testing.T) {
 		for _, act := range []struct {
 			name string
 			err  error
-		}{{"resend", s.MayResend()}, {"resolve", s.MayResolve()}, {"cancel", s.MayCancel()}} {
+		}{{"resend", s.MayResend()}, {"resolve", s.MayResolve()}, {"cancel", s.MayCancel(now, &held)}} {
 			if act.err == nil {
 				got += " " + act.name
 			} else if !errors.Is(act.err, ErrConflict) {

@@ -148,8 +148,12 @@ func (db *DB) Resolve(ctx context.Context, a webhook.Act, as ledger.State) (webh
 // Cancel ends a delivery that waits: see [webhook.Deliveries].
 func (db *DB) Cancel(ctx context.Context, a webhook.Act) (webhook.Delivery, error) {
 	return db.act(ctx, "cancel delivery", a, func(_ context.Context, t *acting) error {
-		if err := t.d.State.MayCancel(); err != nil {
+		if err := t.d.State.MayCancel(t.tx.now, &t.c.Claim); err != nil {
 			return err
+		}
+		if t.c.State.Held() {
+			was := t.c.Claim
+			t.dead = append(t.dead, deadHolder(&was, t.m, t.tx.now))
 		}
 		t.c.Close(t.tx.now, ledger.Said("cancelled", t.Note))
 		t.saveClaim(t.c)

@@ -18,6 +18,7 @@ var (
 	lockDeliveryClaimsSQL    = stmt("lock_delivery_claims")
 	disableEndpointsSQL      = stmt("endpoint_disable")
 	disableEndpointGroupsSQL = stmt("endpoint_disable_groups")
+	uncancelDeliveriesSQL    = stmt("delivery_uncancel")
 )
 
 // SettleDeliveries applies the outcomes of attempts: see [webhook.Sender].
@@ -41,7 +42,7 @@ func (db *DB) settleOutcomes(ctx context.Context, outcomes []webhook.Outcome) ([
 	if err != nil {
 		return nil, err
 	}
-	s := &settling{changes: newChanges(tx, claims), messages: messages, disable: map[int64]string{}}
+	s := &settling{changes: newChanges(tx, claims), messages: messages, disable: map[int64]refusal{}}
 	out := make([]ledger.Applied, len(outcomes))
 	for i := range outcomes {
 		if out[i], err = s.rule(&outcomes[i]); err != nil {
@@ -84,9 +85,13 @@ type settling struct {
 	messages map[int64]*queue.Row
 	attempts []attemptRow
 	late     []attemptRow
-	disable  map[int64]string
+	disable  map[int64]refusal
+	lateDone []int64 // claims
 	freed    bool
 }
+
+// refusal is why an endpoint is to be disabled, and the address that said so.
+type refusal struct{ why, url string }
 
 func (s *settling) rule(o *webhook.Outcome) (ledger.Applied, error) {
 	c := s.claims[o.Job.ClaimID]
@@ -105,8 +110,11 @@ func (s *settling) rule(o *webhook.Outcome) (ledger.Applied, error) {
 	s.saveClaim(c)
 	s.attempt(o, c, before)
 	if o.Disable != "" {
-		s.disable[o.Job.Endpoint.ID] = o.Disable
+		s.disable[o.Job.Endpoint.ID] = refusal{o.Disable, o.Job.Endpoint.URL}
 		s.group(o.Job.Endpoint.ID, 0, time.Time{}) // locked in its place
+	}
+	if c.State == ledger.Done && !before.Held() {
+		s.lateDone = append(s.lateDone, c.ID)
 	}
 	m := s.messages[o.Job.MessageID]
 	if m == nil {
@@ -156,8 +164,12 @@ func (s *settling) save(ctx context.Context, h *hub) error {
 	})
 	if len(s.disable) > 0 {
 		ids := slices.Sorted(maps.Keys(s.disable))
-		s.write(disableEndpointsSQL, ids, column(ids, func(id int64) string { return clean(s.disable[id]) }))
+		s.write(disableEndpointsSQL, ids, column(ids, func(id int64) string { return clean(s.disable[id].why) }),
+			column(ids, func(id int64) string { return s.disable[id].url }))
 		s.last = append(s.last, func(b *pgx.Batch) { b.Queue(disableEndpointGroupsSQL, ids) })
+	}
+	if len(s.lateDone) > 0 {
+		s.write(uncancelDeliveriesSQL, s.lateDone)
 	}
 	if s.freed {
 		s.tx.afterCommit(func() { h.more(deliveriesQueue) })

@@ -28,6 +28,7 @@ type deliveryFilter struct {
 	From       time.Time       `json:"from,omitzero"`    // of the delivery's creation
 	To         time.Time       `json:"to,omitzero"`
 	Max        int64           `json:"max,omitempty"`
+	Through    int64           `json:"through,omitempty"` // where there is a Max: the youngest dead letter of those, which are the oldest of all endpoints
 }
 
 func (f *deliveryFilter) states() []string {
@@ -78,20 +79,21 @@ func (db *DB) RedriveDeliveries(ctx context.Context, c webhook.RedriveCall) (out
 	return out, wrap("redrive deliveries", "", err)
 }
 
-// redriveParts gives the endpoints that have dead letters which match, and how many the redrive concerns.
+// redriveParts gives the endpoints that have dead letters which match, and how many the redrive concerns. Up to which
+// those of a max are it keeps in f.
 func (tx *txn) redriveParts(ctx context.Context, project int64, f *deliveryFilter) (endpoints []int64, total int64, err error) {
-	rows, err := tx.Query(ctx, redriveDeliveryCountSQL, project, f.EndpointID, f.Tenant, f.states(), f.From, f.To)
+	rows, err := tx.Query(ctx, redriveDeliveryCountSQL, project, f.EndpointID, f.Tenant, f.states(), f.From, f.To, f.Max)
 	if err != nil {
 		return nil, 0, err
 	}
-	var id, n int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &n}, func() error {
+	var id, n, last int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &n, &last}, func() error {
 		endpoints, total = append(endpoints, id), total+n
+		if f.Max > 0 {
+			f.Through = max(f.Through, last)
+		}
 		return nil
 	})
-	if f.Max > 0 {
-		total = min(total, f.Max)
-	}
 	return endpoints, total, err
 }
 

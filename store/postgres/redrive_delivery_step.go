@@ -121,7 +121,7 @@ func (p *redrivePart) look(ctx context.Context, tx *txn, r *redriveRow, f *deliv
 	}
 	*budget -= n
 	looked := max(n, canaryLook)
-	rows, err := tx.Query(ctx, redrivePartLettersSQL, p.endpoint, p.last, r.createdAt, looked, f.Tenant, f.states(), f.From, f.To)
+	rows, err := tx.Query(ctx, redrivePartLettersSQL, p.endpoint, p.last, r.createdAt, looked, f.Tenant, f.states(), f.From, f.To, f.Through)
 	if err != nil {
 		return err
 	}

@@ -133,11 +133,7 @@ func (t *tx) sendBack(d *delivery, c *ledger.Claim) (bool, error) {
 // Cancel ends a delivery that waits.
 func (db *DB) Cancel(ctx context.Context, a webhook.Act) (webhook.Delivery, error) {
 	return db.act(ctx, "cancel", a, func(t *tx, d *delivery, c *ledger.Claim) error {
-		s := d.state(*c)
-		if c.State.Held() && !c.LeaseUntil.After(t.now) {
-			s = webhook.Retrying // whoever sent it is dead
-		}
-		if err := s.MayCancel(); err != nil {
+		if err := d.state(*c).MayCancel(t.now, c); err != nil {
 			return err
 		}
 		return t.cancel(d, c, a.Who, a.Note)

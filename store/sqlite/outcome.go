@@ -121,7 +121,7 @@ func (t *tx) settleDelivery(o *webhook.Outcome) (ledger.Applied, error) {
 		}
 	}
 	if o.Disable != "" {
-		return a, t.disableEndpoint(j.Endpoint.ID, o.Disable)
+		return a, t.disableEndpoint(&j.Endpoint, o.Disable)
 	}
 	return a, nil
 }
@@ -181,11 +181,12 @@ func (t *tx) uncancel(claim int64) error {
 	return t.saveDelivery(&d)
 }
 
-func (t *tx) disableEndpoint(id int64, why string) error {
-	if n, err := t.exec("endpoint_disable", why, at(t.now), id); err != nil || n == 0 {
+// disableEndpoint disables an endpoint that still has the address which said so.
+func (t *tx) disableEndpoint(e *webhook.Endpoint, why string) error {
+	if n, err := t.exec("endpoint_disable", why, at(t.now), e.ID, e.URL); err != nil || n == 0 {
 		return err
 	}
-	_, err := t.exec("group_disable", id)
+	_, err := t.exec("group_disable", e.ID)
 	return err
 }
 

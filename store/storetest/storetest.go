@@ -69,6 +69,7 @@ func Run(t *testing.T, b Backend) {
 		{"events", sendTests},
 		{"attempts", attemptTests},
 		{"acts", actTests},
+		{"deaths", deathTests},
 		{"endpoints", endpointTests},
 		{"lists", listTests},
 		{"requests", requestTests},
