@@ -111,7 +111,11 @@ func (r *redriveRow) allowed(now time.Time, limit int) int {
 	if oldest := now.Add(-max(time.Second, duration(1/r.rate))); r.pacedAt.Before(oldest) {
 		r.pacedAt = oldest
 	}
-	return min(limit, int(math.Floor(now.Sub(r.pacedAt).Seconds()*r.rate+1e-9)))
+	if r.pacedAt.After(now.Add(txTimeout)) {
+		r.pacedAt = now // no step is so far ahead: the clock was set back
+	}
+	// Not below 0: another server, whose transaction began later, may have taken a step since ours began.
+	return max(0, min(limit, int(math.Floor(now.Sub(r.pacedAt).Seconds()*r.rate+1e-9))))
 }
 
 func (r *redriveRow) spend(now time.Time, n int) {
