@@ -53,36 +53,74 @@ func checkPublish(p *queue.Publish) error {
 	return nil
 }
 
+// commitPublishes is the lane's commit. Its statements are transactions by themselves, and what one has stored is not sent
+// again because the next one failed: a message without a key would be there twice.
 func (db *DB) commitPublishes(ctx context.Context, items []queue.Publish) ([]batch.Result[queue.Published], error) {
-	return commit(ctx, db, items, db.publishIn)
+	p := newPublishing(items)
+	var err error
+	for try := 1; ; try++ {
+		if err = p.run(ctx, db); err == nil {
+			return results(p.out), nil
+		}
+		if try == maxTries || !againAlone(err) || pause(ctx, try) != nil {
+			break
+		}
+	}
+	if len(p.todo) == len(items) {
+		return nil, err
+	}
+	out := results(p.out)
+	for _, i := range p.todo {
+		out[i] = batch.Result[queue.Published]{Err: err}
+	}
+	return out, nil
 }
 
-// publishIn stores items by one statement, and looks again for those whose key was known or has run out meanwhile.
 func (db *DB) publishIn(ctx context.Context, items []queue.Publish) ([]queue.Published, error) {
-	out := make([]queue.Published, len(items))
-	todo := make([]int, len(items))
-	for i := range todo {
-		todo[i] = i
+	p := newPublishing(items)
+	return p.out, p.run(ctx, db)
+}
+
+// publishing is items on their way.
+type publishing struct {
+	items []queue.Publish
+	out   []queue.Published
+	todo  []int // places of those that have no answer yet
+}
+
+func newPublishing(items []queue.Publish) *publishing {
+	p := &publishing{items: items, out: make([]queue.Published, len(items)), todo: make([]int, len(items))}
+	for i := range p.todo {
+		p.todo[i] = i
 	}
-	for round := 0; len(todo) > 0; round++ {
+	return p
+}
+
+// run stores what is to do by one statement, and looks again for those whose key was known or has run out meanwhile. After
+// an error it may be called again.
+func (p *publishing) run(ctx context.Context, db *DB) error {
+	for round := 0; len(p.todo) > 0; round++ {
 		if round == maxTries {
-			return nil, errAgain
+			return errAgain
 		}
-		known, err := db.publishSome(ctx, items, todo, out)
+		known, err := db.publishSome(ctx, p.items, p.todo, p.out)
 		if err != nil {
 			if !goneGroup(err) {
-				return nil, err
+				return err
 			}
 			if db.groupIDs.forget(); db.carried(ctx) != nil {
-				return nil, errAgain // the whole transaction, which has failed
+				return errAgain // the whole transaction, which has failed
 			}
 			continue
 		}
-		if todo, err = db.firstAnswers(ctx, items, known, out); err != nil {
-			return nil, err
+		p.todo = known // the others are stored, or refused
+		left, err := db.firstAnswers(ctx, p.items, known, p.out)
+		if err != nil {
+			return err
 		}
+		p.todo = left
 	}
-	return out, nil
+	return nil
 }
 
 // goneGroup reports whether a publish failed because a group was swept while it was on its way.
