@@ -16,6 +16,7 @@ var (
 	changeGroupsSQL = stmt("change_groups")
 	lockGroupsSQL   = stmt("lock_groups")
 	claimsThereSQL  = stmt("claims_there")
+	queuesShareSQL  = stmt("queues_share")
 )
 
 // changes gathers what rules made of the rows that a transaction has locked, and writes it in one round trip, in the order of locks. It
@@ -136,6 +137,9 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 			return errAgain
 		}
 	}
+	if err := ch.holdDeadLetterQueues(ctx); err != nil {
+		return err
+	}
 	b := &pgx.Batch{}
 	queueSaveClaims(b, byID(ch.touched))
 	queueNotes(b, ch.notes)
@@ -163,6 +167,26 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 		ch.tx.afterCommit(func() { h.wake(q, at.Sub(ch.tx.now)) })
 	}
 	return nil
+}
+
+// holdDeadLetterQueues keeps the queues that rows are dead-lettered to from being deleted before the commit: their source may
+// have been given another one since it was read. It answers errAgain if one is gone. Dead letters are few, so that this costs
+// the others nothing; out of the order of locks it may end in a deadlock with a deletion, and then runs again.
+func (ch *changes) holdDeadLetterQueues(ctx context.Context) error {
+	var to []int64
+	for _, r := range ch.rows {
+		if r.DeadAt.Equal(ch.tx.now) && r.QueueID != deadDeliveries && !slices.Contains(to, r.QueueID) {
+			to = append(to, r.QueueID)
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	there, err := ch.tx.ids(ctx, queuesShareSQL, to)
+	if err == nil && len(there) < len(to) {
+		err = errAgain
+	}
+	return err
 }
 
 // byID gives a map's values in the order of its keys.
