@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/onceward/onceward/internal/ids"
@@ -26,9 +27,12 @@ type WorkerConfig struct {
 	// Concurrency is how many attempts are made at a time (1024). Each holds a connection, its payload and some goroutines. Endpoints leave room
 	// for each other, so that about a quarter as many may hang to their time-outs at once, and another is served as if they did not.
 	Concurrency int
-	Grace       time.Duration // how long attempts may finish after a stop (20 s)
-	Owner       string        // names this process in the ledger; else host, pid and chance
-	Logger      *slog.Logger  // one wide line per attempt; nil: nothing is logged
+	// PayloadBytes is how much of payloads is held at a time (512 MiB; at least MaxPayload): where they are large, fewer attempts
+	// are made at a time.
+	PayloadBytes int
+	Grace        time.Duration // how long attempts may finish after a stop (20 s)
+	Owner        string        // names this process in the ledger; else host, pid and chance
+	Logger       *slog.Logger  // one wide line per attempt; nil: nothing is logged
 
 	// Guard refuses addresses ([PublicOnly], or none with Rules.AllowPrivate).
 	Guard Guard
@@ -41,6 +45,10 @@ type Worker struct {
 	c    WorkerConfig
 	post poster
 	loop *worker.Loop[*Job, Outcome]
+
+	held atomic.Int64  // bytes of payloads
+	less chan struct{} // told when some were let go
+	full bool          // there was no room for more; of the goroutine that receives
 }
 
 // NewWorker makes a Worker, or says which field is wrong.
@@ -48,6 +56,8 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 	switch {
 	case c.Store == nil || c.IDs == nil || c.Rules.Sealer == nil:
 		return nil, errors.New("webhook worker: Store, IDs and Rules.Sealer are required")
+	case c.PayloadBytes != 0 && c.PayloadBytes < MaxPayload:
+		return nil, fmt.Errorf("webhook worker: PayloadBytes is %d; at least %d, so that any payload can be sent", c.PayloadBytes, MaxPayload)
 	case c.Slack != 0 && c.Slack < minSlack:
 		return nil, fmt.Errorf("webhook worker: Slack is %v; at least %v, so that an attempt's time-out ends before its lease", c.Slack, minSlack)
 	}
@@ -56,6 +66,9 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = 1024
+	}
+	if c.PayloadBytes == 0 {
+		c.PayloadBytes = 512 << 20
 	}
 	if c.Owner == "" {
 		host, _ := os.Hostname()
@@ -70,11 +83,11 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 	if c.Observe == nil {
 		c.Observe = func(Outcome, ledger.Applied) {}
 	}
-	w := &Worker{c: c, post: wiring{guard: c.Guard}.poster()}
+	w := &Worker{c: c, post: wiring{guard: c.Guard}.poster(), less: make(chan struct{}, 1)}
 	var err error
 	w.loop, err = worker.New(worker.Config[*Job, Outcome]{
 		Source: source{w}, Outcomes: outcomes{w}, Effect: effect{w},
-		Concurrency: c.Concurrency, Grace: c.Grace, Logger: c.Logger, Settled: w.settled,
+		Concurrency: c.Concurrency, Grace: c.Grace, Logger: c.Logger, Settled: w.settled, Ended: w.ended,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("webhook %w", err)
@@ -99,7 +112,11 @@ type source struct{ w *Worker }
 // what there is only where there is one for every few places, and each leaves room for those that have less.
 func (s source) Receive(ctx context.Context, free int) ([]*Job, error) {
 	half := (free + 1) / 2
-	t, err := s.w.c.Store.TakeDeliveries(ctx, Take{Owner: s.w.c.Owner, Max: half, Each: half, Slack: s.w.c.Slack})
+	most := min(half, s.w.room())
+	if s.w.full = most <= 0; s.w.full {
+		return nil, nil
+	}
+	t, err := s.w.c.Store.TakeDeliveries(ctx, Take{Owner: s.w.c.Owner, Max: most, Each: half, Slack: s.w.c.Slack})
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +124,34 @@ func (s source) Receive(ctx context.Context, free int) ([]*Job, error) {
 	for i := range t.Jobs {
 		jobs[i] = &t.Jobs[i]
 		jobs[i].received = now
+		s.w.held.Add(int64(len(jobs[i].Payload)))
 	}
 	return jobs, nil
 }
 
-func (s source) Wait(ctx context.Context) { s.w.c.Store.WaitDeliveries(ctx) }
+// Wait is for deliveries, or for room for their payloads.
+func (s source) Wait(ctx context.Context) {
+	if !s.w.full {
+		s.w.c.Store.WaitDeliveries(ctx)
+		return
+	}
+	select {
+	case <-s.w.less:
+	case <-ctx.Done():
+	}
+}
+
+// room is how many payloads of the greatest length there is room for.
+func (w *Worker) room() int { return (w.c.PayloadBytes - int(w.held.Load())) / MaxPayload }
+
+// ended lets go of a job's payload.
+func (w *Worker) ended(j *Job) {
+	w.held.Add(-int64(len(j.Payload)))
+	select {
+	case w.less <- struct{}{}:
+	default:
+	}
+}
 
 // outcomes brings outcomes to the store: with our own queue outcome, attempt and message commit together.
 type outcomes struct{ w *Worker }

@@ -336,6 +336,7 @@ func TestWorkerConfig(t *testing.T) {
 		"no ids":                    func(c *webhook.WorkerConfig) { c.IDs = nil },
 		"no sealer":                 func(c *webhook.WorkerConfig) { c.Rules.Sealer = nil },
 		"a time-out past the lease": func(c *webhook.WorkerConfig) { c.Slack = time.Second / 2 },
+		"no room for a payload":     func(c *webhook.WorkerConfig) { c.PayloadBytes = webhook.MaxPayload - 1 },
 		"concurrency":               func(c *webhook.WorkerConfig) { c.Concurrency = -1 },
 	} {
 		c := b.conf
@@ -343,5 +344,30 @@ func TestWorkerConfig(t *testing.T) {
 		if _, err := webhook.NewWorker(c); err == nil {
 			t.Errorf("%s: taken", name)
 		}
+	}
+}
+
+// However many attempts may be made at a time, what they hold of payloads is bounded.
+func TestWorkerHoldsBoundedPayloads(t *testing.T) {
+	t.Parallel()
+	var under, most atomic.Int64
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		n := under.Add(1)
+		defer under.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		io.Copy(io.Discard, q.Body)
+	}))
+	defer receiver.Close()
+	b := setup(t)
+	b.conf.Concurrency, b.conf.PayloadBytes = 64, 3*webhook.MaxPayload
+	jobs := make([]webhook.Job, 20)
+	for i := range jobs {
+		jobs[i], _ = b.job(t, receiver.URL)
+		jobs[i].Payload = bytes.Repeat([]byte("1"), webhook.MaxPayload)
+	}
+	out := b.run(t, len(jobs), jobs...)
+	if len(out) != len(jobs) || most.Load() > 3 {
+		t.Errorf("%d outcomes, %d payloads at a time; want %d, at most 3", len(out), most.Load(), len(jobs))
 	}
 }

@@ -11,6 +11,7 @@ import (
 // its lease began.
 func (l *Loop[J, O]) job(j J, at time.Time) {
 	defer func() { l.free <- struct{}{} }()
+	defer l.Ended(j)
 	terms := l.Effect.Terms(j)
 	h := l.hold(j, terms.Lease, at)
 	defer h.release()

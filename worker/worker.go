@@ -71,6 +71,8 @@ type Config[J, O any] struct {
 
 	// Settled is told of each outcome, once it is kept or given up: err says why. Called by many goroutines at once.
 	Settled func(o O, a ledger.Applied, err error)
+	// Ended is told of each job once it is over, whether it had an outcome or not. Called by many goroutines at once.
+	Ended func(j J)
 }
 
 func (c Config[J, O]) withDefaults() (Config[J, O], error) {
@@ -94,6 +96,9 @@ func (c Config[J, O]) withDefaults() (Config[J, O], error) {
 	}
 	if c.Settled == nil {
 		c.Settled = func(O, ledger.Applied, error) {}
+	}
+	if c.Ended == nil {
+		c.Ended = func(J) {}
 	}
 	return c, nil
 }
