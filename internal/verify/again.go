@@ -11,7 +11,7 @@ import (
 // handed out a second time though the first holder is still at it. The claim must say busy: one request, and once that is
 // answered the message is gone.
 func playAgain(ctx context.Context, r *run) error {
-	s, q, err := r.first(ctx, "evt_again")
+	s, q, err := r.first(ctx, "evt_again", "idempotent", 2)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func playAgain(ctx context.Context, r *run) error {
 // taken over. Then the first holder hears 410, and the second one 200: the word of a holder that was fenced out changes
 // nothing.
 func playFenced(ctx context.Context, r *run) error {
-	s, q, err := r.first(ctx, "evt_fenced")
+	s, q, err := r.first(ctx, "evt_fenced", "idempotent", 2)
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,9 @@ func playFenced(ctx context.Context, r *run) error {
 	return r.rest(ctx, s, 2)
 }
 
-// first sends an event and waits for its first request, whose answer is the run's to give.
-func (r *run) first(ctx context.Context, event string) (*server, *request, error) {
-	s, err := r.open(ctx, r.receive(nil, 2).server.Listener.Addr().String(), "idempotent")
+// first sends an event and waits for its first request. The answers of so many requests are the run's to give.
+func (r *run) first(ctx context.Context, event, policy string, byHand int) (*server, *request, error) {
+	s, err := r.open(ctx, r.receive(nil, byHand).server.Listener.Addr().String(), policy)
 	if err != nil {
 		return nil, nil, err
 	}

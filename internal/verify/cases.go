@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -99,16 +98,9 @@ func playBefore(ctx context.Context, r *run) error {
 // answer, with the store held so that the record cannot be made; right after the answer, when the record may have been
 // made or not. The outcome is unknown, so the same key comes a second time, and the receiver makes one effect of it.
 func playBetween(ctx context.Context, r *run) error {
-	s, err := r.open(ctx, r.receive(nil, 1).server.Listener.Addr().String(), "idempotent")
+	s, q, err := r.first(ctx, "evt_between", "idempotent", 1)
 	if err != nil {
 		return err
-	}
-	if err := r.send(ctx, s, "evt_between"); err != nil {
-		return err
-	}
-	q, err := r.receiver.next(ctx)
-	if err != nil {
-		return fmt.Errorf("no request came: %w", err)
 	}
 	holder, err := r.holder(ctx)
 	if err != nil {

@@ -14,16 +14,9 @@ import (
 // connection cut, the other server is waited for until it has ruled on the message, and the holder is woken up to say its
 // late word.
 func playLate(ctx context.Context, r *run) error {
-	s, err := r.open(ctx, r.receive(nil, 1).server.Listener.Addr().String(), "once")
+	s, q, err := r.first(ctx, "evt_late", "once", 1)
 	if err != nil {
 		return err
-	}
-	if err := r.send(ctx, s, "evt_late"); err != nil {
-		return err
-	}
-	q, err := r.receiver.next(ctx)
-	if err != nil {
-		return fmt.Errorf("no request came: %w", err)
 	}
 	holder, err := r.holder(ctx)
 	if err != nil {
