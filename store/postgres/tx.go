@@ -125,7 +125,7 @@ func (db *DB) try(ctx context.Context, first func(b *pgx.Batch), fn func(ctx con
 		if tag, err := tx.Exec(ctx, "commit"); err != nil {
 			return &commitError{err}
 		} else if tag.String() != "COMMIT" {
-			return errors.New("the transaction was rolled back: a statement in it had failed")
+			return errRolledBack
 		}
 	}
 	for _, f := range tx.after {
@@ -133,6 +133,8 @@ func (db *DB) try(ctx context.Context, first func(b *pgx.Batch), fn func(ctx con
 	}
 	return nil
 }
+
+var errRolledBack = errors.New("the transaction was rolled back: a statement in it had failed")
 
 func (tx *txn) begin(ctx context.Context, first func(b *pgx.Batch)) error {
 	b := &pgx.Batch{}
@@ -146,7 +148,9 @@ func (tx *txn) begin(ctx context.Context, first func(b *pgx.Batch)) error {
 func (tx *txn) send(ctx context.Context, b *pgx.Batch) error {
 	if tx.flushCommits {
 		b.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
-			tx.committed = tag.String() == "COMMIT"
+			if tx.committed = tag.String() == "COMMIT"; !tx.committed {
+				return errRolledBack
+			}
 			return nil
 		})
 	}

@@ -10,6 +10,7 @@ var deathTests = []named{
 	{"I16: what a dead sender holds is cancelled before anybody found it", cancelDead},
 	{"a late success of what was cancelled shows what happened", cancelledLate},
 	{"a word of an address that the endpoint left disables nothing", disableMoved},
+	{"I7: a fenced-out worker's word disables nothing", disableFenced},
 	{"I12: a redrive's max is of all endpoints, the oldest first", redriveMaxOldest},
 }
 
@@ -64,6 +65,23 @@ func disableMoved(r *rig) {
 	want(r, "disabled", e.Disabled, true)
 	r.delivery("evt3")
 	r.idle()
+}
+
+func disableFenced(r *rig) {
+	e := r.endpoint(brief)
+	r.delivery("evt1")
+	first := r.job()
+	r.lapsed(first)
+	second := r.soonJob()
+	o := outcome(first, ledger.Permanent)
+	o.Disable = "the receiver answered 410 Gone"
+	out, err := r.SettleDeliveries(r.ctx, o)
+	r.ok(err)
+	want(r, "applied", out[0].Applied, false)
+	e, err = r.Endpoint(r.ctx, 1, e.ID)
+	r.ok(err)
+	want(r, "disabled", e.Disabled, false)
+	r.ends(outcome(second, ledger.Succeeded), ledger.Done)
 }
 
 func redriveMaxOldest(r *rig) {
