@@ -62,8 +62,8 @@ func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
 		ch.group(group, c.Slot, time.Time{})
 	}
 	if !c.Wake.IsZero() {
-		if r.GroupID != 0 {
-			ch.group(r.GroupID, 0, c.Wake)
+		if r.GroupID != 0 { // never told of a time after the message's own: a visit looks at nothing before it
+			ch.group(r.GroupID, 0, earlier(c.Wake, r.VisibleAt))
 		}
 		ch.wake(r.QueueID, c.Wake)
 	}
@@ -74,6 +74,13 @@ func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
 		ch.closeKey(r.ClaimID, r.LastError)
 	}
 	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // closeKey closes a message's claim if it is open. flush answers errAgain if the claim is there and was not locked.

@@ -99,8 +99,8 @@ func TestForget(t *testing.T) {
 	j := takeOne(t, db)
 	settle(t, db, j, ledger.Ambiguous, webhook.Unknown)
 	exec(t, db, "UPDATE delivery_claims SET next_at = now() WHERE id = $1", j.ClaimID)
-	exec(t, db, "UPDATE messages SET vis = now() WHERE claim_id = $1", j.ClaimID)
 	exec(t, db, "UPDATE groups SET next_at = now()")
+	exec(t, db, "UPDATE messages SET vis = now() WHERE claim_id = $1", j.ClaimID)
 	settle(t, db, takeOne(t, db), ledger.Permanent, webhook.Refused) // stuck
 
 	exec(t, db, "UPDATE delivery_claims SET finished_at = finished_at - interval '91 days' WHERE id <> $1", young.ClaimID)

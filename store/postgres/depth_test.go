@@ -81,8 +81,8 @@ func TestReceivePlansUseIndexes(t *testing.T) {
 		args []any
 	}{
 		{"plain", receivePlainSQL, []any{q.ID, 10, 60.0, make([]time.Time, 10)}},
-		{"group", receiveGroupSQL, []any{q.ID, 10, 60.0, 25}},
-		{"lapse", lapseSQL, []any{100}},
+		{"group", receiveGroupSQL, []any{q.ID, 10, 60.0, 25, make([]time.Time, 10)}},
+		{"lapse", lapseSQL, []any{100, time.Time{}}},
 		{"last tries", sweepLastTriesSQL, []any{100}},
 	} {
 		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+c.sql, append([]any{pgx.QueryExecModeExec}, c.args...)...)

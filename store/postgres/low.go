@@ -20,10 +20,54 @@ type lowMarks struct {
 }
 
 type lowMark struct {
-	due    [10]time.Time // by place: priority 9 first
-	looked time.Time     // when the last full look ended
+	due [10]time.Time // by place: priority 9 first
+	looks
+}
+
+// looks are the full looks of one kind. While one of the last two was quick each is full.
+type looks struct {
+	looked time.Time     // when the last ended
 	took   time.Duration // the quicker of the last two
 	last   time.Duration
+}
+
+// wanted reports whether the next look is to be full.
+func (l *looks) wanted() bool {
+	return l.took < lowFrom || time.Since(l.looked) > max(2*time.Second, 100*l.took)
+}
+
+// full takes in what a full look took.
+func (l *looks) full(took time.Duration) {
+	l.looked, l.took, l.last = time.Now(), min(took, l.last), took
+}
+
+// leaseMark says from which end on a search for leases that ran out begins: what is before was given back, renewed or acked, and
+// stays in the index as long as what was received.
+type leaseMark struct {
+	mu   sync.Mutex
+	from time.Time
+	looks
+}
+
+func (l *leaseMark) of() (from time.Time, full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.wanted() {
+		return time.Time{}, true
+	}
+	return l.from, false
+}
+
+// saw takes in a search made at now, and whether it gave back all that it found.
+func (l *leaseMark) saw(full, all bool, took time.Duration, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if full {
+		l.full(took)
+	}
+	if d := now.Add(-lowTrail); all && d.After(l.from) {
+		l.from = d
+	}
 }
 
 // of gives the marks of a queue for a receive, and whether it is a full look. One that follows a look from the marks that found
@@ -33,7 +77,7 @@ func (l *lowMarks) of(queue int64, again bool) (low []time.Time, full bool) {
 	defer l.mu.Unlock()
 	m := l.marks[queue]
 	low = make([]time.Time, 10)
-	if again || m == nil || m.took < lowFrom || time.Since(m.looked) > max(2*time.Second, 100*m.took) {
+	if again || m == nil || m.wanted() {
 		return low, true
 	}
 	copy(low, m.due[:])
@@ -56,7 +100,7 @@ func (l *lowMarks) saw(queue int64, full bool, took time.Duration, got []receive
 		l.marks[queue] = m
 	}
 	if full {
-		m.looked, m.took, m.last = time.Now(), min(took, m.last), took
+		m.full(took)
 	}
 	for _, r := range got {
 		if d := r.due.Add(-lowTrail); d.After(m.due[9-r.Priority]) {

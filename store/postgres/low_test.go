@@ -7,6 +7,24 @@ import (
 	"github.com/onceward/onceward/queue"
 )
 
+// A search for leases that ran out begins where one that was complete ended, only while full ones are slow.
+func TestLeaseMark(t *testing.T) {
+	t.Parallel()
+	var l leaseMark
+	now := time.Now()
+	for _, took := range []time.Duration{time.Millisecond, 50 * time.Millisecond} {
+		l.saw(true, true, took, now)
+		if _, full := l.of(); !full {
+			t.Errorf("after a look of %v: want a full one", took)
+		}
+	}
+	l.saw(true, true, 50*time.Millisecond, now)
+	l.saw(false, false, 50*time.Millisecond, now.Add(time.Minute))
+	if from, full := l.of(); full || !from.Equal(now.Add(-lowTrail)) {
+		t.Errorf("two looks were slow: full %v from %v", full, from)
+	}
+}
+
 // A receive begins at the mark only where full looks are slow, and never answers nothing because of it.
 func TestLowMarks(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,8 @@ type DB struct {
 	sweeps   sweepState
 	groupIDs groupCache
 	lows     lowMarks
+	leases   leaseMark
+	oldest   oldestMarks
 
 	publishes *batch.Batcher[queue.Publish, queue.Published]
 	settles   *batch.Batcher[queue.Settle, queue.Settled]

@@ -98,16 +98,25 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 	for range groupRounds {
 		left := r.Max - len(out)
 		visits := min(left, max(25, left/10))
-		got, err := db.receiveRows(ctx, r, receiveGroupSQL, q.id, left, q.lease, max(4, visits))
+		low, full := db.lows.of(q.id, false)
+		start := time.Now()
+		got, err := db.receiveRows(ctx, r, receiveGroupSQL, q.id, left, q.lease, max(4, visits), low)
 		if err != nil {
 			if len(out) > 0 {
 				return out, nil // what is leased is handed out
 			}
 			return nil, err
 		}
+		var plain []received
 		for _, m := range got {
 			bytes += len(m.Body)
 			out = append(out, m.Message)
+			if m.GroupID == 0 {
+				plain = append(plain, m)
+			}
+		}
+		if len(plain) > 0 { // else it may be that the ungrouped had no turn
+			db.lows.saw(q.id, full, time.Since(start), plain)
 		}
 		if len(out) >= r.Max || len(got) == 0 || bytes >= queue.MaxReceiveBytes/2 {
 			break
@@ -198,21 +207,29 @@ func (db *DB) lapse(ctx context.Context, limit int) error {
 }
 
 func (db *DB) lapsed(ctx context.Context, limit int) (n int, err error) {
-	rows, err := db.conn(ctx).Query(ctx, lapseSQL, limit)
+	from, full := db.leases.of()
+	start := time.Now()
+	rows, err := db.conn(ctx).Query(ctx, lapseSQL, limit, from)
 	if err != nil {
 		return 0, err
 	}
 	defer rows.Close()
+	var now time.Time
 	for rows.Next() {
 		var q int64
 		var k int
-		if err := rows.Scan(&q, &k); err != nil {
+		if err := rows.Scan(&now, &q, &k); err != nil {
 			return 0, err
 		}
-		n += k
-		db.afterCommit(ctx, func() { db.hub.wake(q, 0) })
+		if n += k; k > 0 {
+			db.afterCommit(ctx, func() { db.hub.wake(q, 0) })
+		}
 	}
-	return n, rows.Err()
+	if err := rows.Err(); err != nil {
+		return n, err
+	}
+	db.leases.saw(full, n < limit && db.carried(ctx) == nil, time.Since(start), now) // a transaction may yet undo it
+	return n, nil
 }
 
 // alone runs statements that are transactions by themselves, again where they certainly left nothing. A caller that goes away

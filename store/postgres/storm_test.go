@@ -143,6 +143,9 @@ func groupsWrong(ctx context.Context, db *DB) ([]string, error) {
 		SELECT 'group ' || g.id || ' has work from ' || min(m.vis) || ' and its turn is ' || coalesce(g.next_at::text, 'never') FROM groups g JOIN messages m ON m.gid = g.id
 		WHERE NOT m.leased AND (g.next_at IS NULL OR g.next_at > greatest(m.vis, clock_timestamp())) GROUP BY g.id
 		UNION ALL
+		SELECT 'group ' || g.id || ' begins at ' || least(g.low, g.next_at) || ' and has work from ' || min(m.vis) FROM groups g JOIN messages m ON m.gid = g.id
+		WHERE NOT m.leased AND m.vis < least(g.low, g.next_at) GROUP BY g.id
+		UNION ALL
 		SELECT 'message ' || m.id || ' is of a group that is not there' FROM messages m WHERE m.gid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM groups g WHERE g.id = m.gid)`)
 	if err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ func (r *rig) end() {
 	for _, v := range r.violations() {
 		r.Errorf("the watch saw: %s", v)
 	}
-	now, greatest := "clock_timestamp()", "greatest"
+	now, greatest, passed := "clock_timestamp()", "greatest", "m.vis < least(g.low, g.next_at)"
 	if r.b.Dialect == SQLite {
-		now, greatest = itoa(time.Now().UnixNano()/int64(r.b.Unit)), "max"
+		now, greatest, passed = itoa(time.Now().UnixNano()/int64(r.b.Unit)), "max", "false"
 	}
 	for what, query := range map[string]string{
 		"a group's count of what is in flight is not what is": `SELECT g.id, g.in_flight, count(m.id) FROM groups g
@@ -26,9 +26,10 @@ func (r *rig) end() {
 		"a message's group is not there": `SELECT m.id, m.gid FROM messages m WHERE m.gid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM groups g WHERE g.id = m.gid)`,
 		"a group is stranded": `SELECT g.id, g.next_at, m.vis FROM groups g JOIN messages m ON m.gid = g.id
 			WHERE NOT m.leased AND (g.next_at IS NULL OR g.next_at > ` + greatest + `(m.vis, ` + now + `))`,
-		"a message has no body":          `SELECT m.id FROM messages m WHERE m.queue > 2 AND NOT EXISTS (SELECT 1 FROM bodies b WHERE b.id = m.id)`,
-		"a body has no message":          `SELECT b.id FROM bodies b WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = b.id)`,
-		"a message's queue is not there": `SELECT m.id, m.queue FROM messages m WHERE NOT EXISTS (SELECT 1 FROM queues q WHERE q.id = m.queue)`,
+		"a group's visits pass by a message": `SELECT g.id, g.next_at, m.vis FROM groups g JOIN messages m ON m.gid = g.id WHERE NOT m.leased AND ` + passed,
+		"a message has no body":              `SELECT m.id FROM messages m WHERE m.queue > 2 AND NOT EXISTS (SELECT 1 FROM bodies b WHERE b.id = m.id)`,
+		"a body has no message":              `SELECT b.id FROM bodies b WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = b.id)`,
+		"a message's queue is not there":     `SELECT m.id, m.queue FROM messages m WHERE NOT EXISTS (SELECT 1 FROM queues q WHERE q.id = m.queue)`,
 		"an open delivery has not one message": `SELECT c.id, c.state, count(m.id) FROM claims c LEFT JOIN messages m ON m.claim_id = c.id AND m.dead_at IS NULL
 			WHERE c.kind = 'd' AND c.state NOT IN ('done', 'failed', 'stuck') GROUP BY c.id, c.state HAVING count(m.id) <> 1`,
 		"a dead letter's key is open or done": `SELECT m.id, c.state FROM messages m JOIN claims c ON m.claim_id = c.id

@@ -1,16 +1,16 @@
--- $1 limit. Grouped leases that ran out, with receives left: the group's slot comes back and the receipt stays open. Sent in front of each
+-- $1 limit, $2 the end of a lease at which to begin ('-infinity': a full look). Grouped leases that ran out, with receives left: the group's slot comes back and the receipt stays open. Sent in front of each
 -- grouped receive (one index probe when there is nothing), so that no sweep stands between. The rule is queue.Row.Lapse.
 WITH e AS MATERIALIZED (
-  SELECT id, gid FROM messages
-  WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
+  SELECT id, gid, vis FROM messages
+  WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis >= $2 AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
   ORDER BY vis LIMIT $1 FOR UPDATE SKIP LOCKED
 ), u AS (
   UPDATE messages m SET leased = false FROM e WHERE m.id = e.id RETURNING m.queue
 ), l AS MATERIALIZED (
-  SELECT g.id, n.freed FROM groups g JOIN (SELECT gid, count(*) AS freed FROM e GROUP BY gid) n ON n.gid = g.id
+  SELECT g.id, n.freed, n.vis FROM groups g JOIN (SELECT gid, count(*) AS freed, min(vis) AS vis FROM e GROUP BY gid) n ON n.gid = g.id
   ORDER BY g.id FOR UPDATE OF g
 ), gu AS (
-  UPDATE groups g SET in_flight = g.in_flight - l.freed, next_at = least(g.next_at, now()), wake_xid = pg_current_xact_id()
+  UPDATE groups g SET in_flight = g.in_flight - l.freed, next_at = least(g.next_at, l.vis), wake_xid = pg_current_xact_id()
   FROM l WHERE g.id = l.id
 )
-SELECT queue, count(*) FROM u GROUP BY queue
+SELECT now(), coalesce(queue, 0), count(queue) FROM (SELECT) one LEFT JOIN u ON true GROUP BY queue

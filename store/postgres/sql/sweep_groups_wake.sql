@@ -1,6 +1,6 @@
--- $1 group ids: gives a turn to those that have work and do not know it
+-- $1 group ids: gives a turn to those that have work and do not know it, or whose visits pass by some
 WITH l AS MATERIALIZED (
-  SELECT id FROM groups WHERE id = ANY ($1::bigint[]) AND next_at IS NULL ORDER BY id FOR UPDATE SKIP LOCKED
+  SELECT id FROM groups WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED
 )
-UPDATE groups g SET next_at = coalesce((SELECT min(m.vis) FROM messages m WHERE m.gid = g.id AND NOT m.leased), g.next_at), wake_xid = pg_current_xact_id()
+UPDATE groups g SET next_at = least(g.next_at, (SELECT min(m.vis) FROM messages m WHERE m.gid = g.id AND NOT m.leased)), wake_xid = pg_current_xact_id()
 FROM l WHERE g.id = l.id AND EXISTS (SELECT 1 FROM messages m WHERE m.gid = g.id AND NOT m.leased)

@@ -11,10 +11,10 @@ SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce
        coalesce(m.source_queue, 0), coalesce(m.source_gid, 0), coalesce(m.dead_at, '0001-01-01Z'), coalesce(m.last_error, ''),
        g.id, g.hold_s
 FROM (
-  SELECT id, least(slots, $4) - in_flight AS free, hold_s FROM groups WHERE queue = 1 AND runnable AND in_flight < $4 AND next_at <= now()
+  SELECT id, least(slots, $4) - in_flight AS free, hold_s, least(low, next_at) AS low FROM groups WHERE queue = 1 AND runnable AND in_flight < $4 AND next_at <= now()
   ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
 ) g LEFT JOIN LATERAL (
-  SELECT * FROM messages WHERE gid = g.id AND NOT leased AND prio = 0 AND vis <= now() AND receives < max_receives
+  SELECT * FROM messages WHERE gid = g.id AND NOT leased AND prio = 0 AND vis >= g.low AND vis <= now() AND receives < max_receives
   ORDER BY vis, id LIMIT least(g.free, (SELECT want FROM n)) FOR UPDATE SKIP LOCKED
 ) m ON true
 LIMIT $1
