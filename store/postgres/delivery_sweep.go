@@ -11,6 +11,7 @@ import (
 )
 
 var (
+	deadSendersSQL    = stmt("sweep_dead_senders")
 	sweepWaitingSQL   = stmt("sweep_waiting")
 	cancelWaitingSQL  = stmt("cancel_waiting")
 	cancelRestSQL     = stmt("cancel_rest")
@@ -23,16 +24,57 @@ const (
 	whyDeleted    = "its endpoint was deleted"
 )
 
-// sweepDeliveries does at most limit items of each of the webhooks' own duties, and answers how much it did: what waits for deleted endpoints
-// is cancelled, what ended long ago is forgotten. Deliveries past their retention go with the messages'.
+// sweepDeliveries does at most limit items of each of the webhooks' own duties, and answers how much it did: what dead senders of disabled
+// endpoints held may be tried again, or is stuck, what waits for deleted ones is cancelled, what ended long ago is forgotten. Deliveries past their retention go with the messages'.
 func (db *DB) sweepDeliveries(ctx context.Context, limit int) (int, error) {
 	total := 0
 	var errs []error
-	for _, duty := range []func(context.Context, int) (int, error){db.cancelDeleted, db.forgetDeliveries, db.forgetEvents, db.forgetEndpoints} {
+	for _, duty := range []func(context.Context, int) (int, error){db.reapDeliveries, db.cancelDeleted, db.forgetDeliveries, db.forgetEvents, db.forgetEndpoints} {
 		n, err := duty(ctx, limit)
 		total, errs = total+n, append(errs, err)
 	}
 	return total, errors.Join(errs...)
+}
+
+// reapDeliveries moves the claims of dead senders of disabled endpoints. Those of others are found by the take that has them next.
+func (db *DB) reapDeliveries(ctx context.Context, limit int) (int, error) {
+	ids, err := db.ids(ctx, deadSendersSQL, limit)
+	if err != nil {
+		return 0, err
+	}
+	return db.eachApart(ctx, ids, func(ctx context.Context, tx *txn, ids []int64) (n int, err error) {
+		claims, err := tx.lockClaimsOf(ctx, ids)
+		if err != nil {
+			return 0, err
+		}
+		messages, err := tx.lockFreeMessages(ctx, ids)
+		if err != nil {
+			return 0, err
+		}
+		ch := newChanges(tx, claims)
+		for _, m := range byID(messages) {
+			c := claims[m.ClaimID]
+			if c == nil || m.Leased || !m.DeadAt.IsZero() {
+				continue
+			}
+			if was := c.Claim; was.State.Held() {
+				if !c.Reap(tx.now) {
+					continue
+				}
+				ch.saveClaim(c)
+				ch.dead = append(ch.dead, deadHolder(&was, m, tx.now))
+			}
+			n++
+			group, change := m.GroupID, queue.Change{}
+			if m.Open = false; c.State.Terminal() { // its sender's word goes by the fence
+				change = m.DeadLetter(tx.now, deadLetters, c.LastError)
+			}
+			if err := ch.message(m, group, change); err != nil {
+				return 0, err
+			}
+		}
+		return n, ch.flush(ctx, db.hub)
+	})
 }
 
 // cancelDeleted cancels what waits for deleted endpoints.

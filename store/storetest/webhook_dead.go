@@ -9,6 +9,7 @@ import (
 var deathTests = []named{
 	{"I16: what a dead sender holds is cancelled before anybody found it", cancelDead},
 	{"a late success of what was cancelled shows what happened", cancelledLate},
+	{"I16: a dead sender of a disabled endpoint leaves no delivery sending", deadWhileDisabled},
 	{"a word of an address that the endpoint left disables nothing", disableMoved},
 	{"I7: a fenced-out worker's word disables nothing", disableFenced},
 	{"I12: a redrive's max is of all endpoints, the oldest first", redriveMaxOldest},
@@ -44,6 +45,38 @@ func cancelledLate(r *rig) {
 	want(r, "state", d.State, webhook.Delivered)
 	want(r, "attempts", len(d.Attempts), 1)
 	want(r, "outcome", d.Attempts[0].Result, webhook.WasDelivered)
+}
+
+func deadWhileDisabled(r *rig) {
+	once := r.endpoint(onceOnly, brief)
+	id := r.delivery("evt1")
+	j := r.job()
+	want(r, "begun", r.beginJob(j).Applied, true)
+	r.update(once.ID, disable)
+	r.lapsed(j)
+	r.eventually("the delivery is stuck", func() bool {
+		r.sweep()
+		return r.dlv(id).State == webhook.Stuck
+	})
+	want(r, "dead", r.deadDeliveries(), 1)
+	want(r, "attempts", len(r.dlv(id).Attempts), 1)
+
+	again := r.endpoint(brief)
+	r.send(r.event("evt2", func(n *webhook.NewEvent) { n.Endpoints = []int64{again.ID} }))
+	j = r.job()
+	r.update(again.ID, disable)
+	r.lapsed(j)
+	r.eventually("the delivery is retrying", func() bool {
+		r.sweep()
+		return r.dlv(j.DeliveryID).State == webhook.Retrying
+	})
+	want(r, "attempts", len(r.dlv(j.DeliveryID).Attempts), 1)
+	r.update(again.ID, func(e *webhook.Endpoint) { e.Disabled = false })
+	next := r.soonJob()
+	want(r, "delivery", next.DeliveryID, j.DeliveryID)
+	want(r, "attempt", next.Attempt, 2)
+	r.ends(outcome(next, ledger.Succeeded), ledger.Done)
+	want(r, "attempts", len(r.dlv(j.DeliveryID).Attempts), 2)
 }
 
 func disableMoved(r *rig) {
