@@ -34,7 +34,7 @@ var errGuard = errors.New("address refused")
 const (
 	dialTimeout    = 5 * time.Second
 	idleTimeout    = 20 * time.Second // below the 60 to 75 s of usual servers, so that they rarely hang up first
-	idlePerHost    = 32
+	idlePerHost    = 128
 	idleInAll      = 4096
 	maxHeader      = 32 << 10
 	maxTLSSessions = 4096
