@@ -64,10 +64,16 @@ func (tx *txn) useDLQ(ctx context.Context, project int64, name string) (int64, e
 func (tx *txn) insertQueue(ctx context.Context, q *queue.Queue, dlq int64) error {
 	err := tx.QueryRow(ctx, queueInsertSQL, q.Project, q.Name, dlq, q.IsDLQ, q.MaxReceives, seconds(q.Visibility), seconds(q.Retention),
 		seconds(q.DedupWindow), q.RequireReceipt).Scan(&q.ID, &q.CreatedAt)
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "23503" || errors.Is(err, pgx.ErrNoRows) {
+	if noSuchDLQ(err) || errors.Is(err, pgx.ErrNoRows) {
 		return errAgain
 	}
 	return err
+}
+
+// noSuchDLQ reports whether a dead-letter queue was deleted between its look-up and the write that names it.
+func noSuchDLQ(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23503"
 }
 
 // UpdateQueue changes settings, for messages published after it.
@@ -99,6 +105,9 @@ func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 		s.Apply(&q)
 		out = q
 		_, err = tx.Exec(ctx, queueUpdateSQL, q.ID, dlq, q.MaxReceives, seconds(q.Visibility), seconds(q.Retention), seconds(q.DedupWindow), q.RequireReceipt)
+		if noSuchDLQ(err) {
+			return errAgain
+		}
 		return err
 	})
 	return out, wrap("update queue", s.Name, err)

@@ -108,3 +108,29 @@ func TestDisableAgainstEnable(t *testing.T) {
 		t.Error("the endpoint says one thing and its group another")
 	}
 }
+
+// A queue that is given a dead-letter queue which is deleted in this moment makes it anew, as one that is created does.
+func TestUpdateToDeletedQueue(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	ctx := t.Context()
+	make1(t, db, "jobs")
+	make1(t, db, "others")
+	if err := db.DeleteQueue(ctx, 1, "others", false); err != nil {
+		t.Fatal(err)
+	}
+	commit := holding(t, db, "DELETE FROM queues WHERE name = 'others-dlq'")
+	done := make(chan error, 1)
+	go func() {
+		_, err := db.UpdateQueue(ctx, queue.Spec{Project: 1, Name: "jobs", DLQ: new("others-dlq")})
+		done <- err
+	}()
+	blocked(t, db)
+	commit()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if q, err := db.Queue(ctx, 1, "jobs"); err != nil || q.DLQ != "others-dlq" {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
