@@ -107,7 +107,7 @@ func (c *eventGetCmd) Run(ctx context.Context, out output) error {
 	if err := c.fields(out, o, "event_id", "event_type", "tenant", "subject", "created_at"); err != nil || c.JSON {
 		return err
 	}
-	return c.below(out, o, "deliveries", "delivery_id", "endpoint_id", "state", "next_attempt_at", "delivered_at")
+	return c.below(out, o, "deliveries", "delivery_id", "endpoint_id", "state")
 }
 
 // below prints a list that stands inside an object.

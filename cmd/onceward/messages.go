@@ -13,7 +13,7 @@ type listerOf struct {
 
 type queueMessagesCmd struct {
 	listerOf
-	Status string `help:"available, delayed, in_flight or dead_lettered."`
+	Status string `help:"available, delayed or in_flight."`
 }
 
 func (c *queueMessagesCmd) Run(ctx context.Context, out output) error {
@@ -64,7 +64,7 @@ type queuePurgeCmd struct {
 
 func (c *queuePurgeCmd) Run(ctx context.Context, out output) error {
 	if !c.Yes {
-		return usage("queue purge deletes what waits in %q for good; say --yes to mean it", c.Name)
+		return usage("queue purge deletes all that is in %q for good, what is in flight too; say --yes to mean it", c.Name)
 	}
 	return c.do(ctx, out, "POST", queuePath+"purge/"+url.PathEscape(c.Name), object{"confirm": c.Name})
 }

@@ -25,7 +25,7 @@ type queueCmd struct {
 	Redrive  queueRedriveCmd  `cmd:"" help:"Move dead letters back, in the background."`
 	Pause    queuePauseCmd    `cmd:"" help:"Hand out nothing; publishing goes on."`
 	Resume   queueResumeCmd   `cmd:"" help:"End a pause."`
-	Purge    queuePurgeCmd    `cmd:"" help:"Delete the messages that are not in flight."`
+	Purge    queuePurgeCmd    `cmd:"" help:"Delete the messages for good, those in flight too."`
 }
 
 const queuePath = "/v1/queue/"

@@ -58,14 +58,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	}
-	key := req.Header.Get("Idempotency-Key")
-	status, note := r.judge(key)
-	signed := ""
+	signed, bad := "", error(nil)
 	if len(r.Secret) > 0 {
-		signed = " signature ok"
-		if err := webhook.Verify(req.Header, body, time.Now(), r.Secret...); err != nil {
-			signed, status = fmt.Sprintf(" signature BAD (%v)", err), http.StatusUnauthorized
-		}
+		signed, bad = " signature ok", webhook.Verify(req.Header, body, time.Now(), r.Secret...)
+	}
+	status, note := http.StatusUnauthorized, ""
+	if bad != nil {
+		signed = fmt.Sprintf(" signature BAD (%v)", bad)
+	} else {
+		status, note = r.judge(req.Header.Get("Idempotency-Key"))
 	}
 	if r.Delay > 0 {
 		select {

@@ -24,8 +24,18 @@ type remote struct {
 	JSON   bool   `name:"json" env:"ONCEWARD_JSON" help:"Print JSON for programs instead of a table."`
 }
 
-// object is a JSON object as it came.
+// object is a JSON object as it came: its numbers and payloads are the text that the server sent.
 type object = map[string]any
+
+// asCame keeps numbers, which a float64 would change or refuse, and payloads, which are the sender's own bytes.
+var asCame = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' && d.StackPointer().LastToken() != "payload" {
+		return errors.ErrUnsupported
+	}
+	raw, err := d.ReadValue()
+	*v = raw.Clone()
+	return err
+}))
 
 // reply is the server's envelope.
 type reply struct {
@@ -50,7 +60,7 @@ func (r *remote) call(ctx context.Context, method, path string, body, to any) (r
 		return false, err
 	}
 	if to != nil {
-		if err := json.Unmarshal(a.Data, to); err != nil {
+		if err := json.Unmarshal(a.Data, to, asCame); err != nil {
 			return false, fmt.Errorf("%s %s: the answer is not what this command knows: %w", method, path, err)
 		}
 	}
@@ -101,7 +111,7 @@ func (r *remote) exchange(ctx context.Context, method, path string, body any) (*
 	}
 	if a.Error != nil {
 		f := &fault.Error{Code: a.Error.Code, Message: fmt.Sprintf("%s (%s)", a.Error.Message, a.Error.Code), Hint: a.Error.Hint, Field: a.Error.Field}
-		if f.Code == fault.Unauthenticated && f.Hint == "" {
+		if f.Code == fault.Unauthenticated {
 			f.Hint = "ONCEWARD_API_KEY or --api-key gives the key that the server printed at its first start."
 		}
 		return nil, f

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/group"
 )
 
@@ -72,6 +73,9 @@ func (c *serveCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
+		}
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Unavailable {
+			f.Hint = "Start the database, or name another: --store." // the store's own hint is for who sends requests
 		}
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -152,7 +156,9 @@ func (c *serveCmd) greet(out output, at net.Addr, metrics net.Listener, firstKey
 	if !strings.ContainsRune(self, '/') {
 		self = "onceward"
 	}
+	event := "evt_7"
 	if firstKey == "" {
+		event = fmt.Sprintf("evt_%d", time.Now().Unix()) // a store used before may know evt_7: nothing would be sent
 		firstKey = "the key that the first start printed"
 		if c.APIKey != "" {
 			firstKey = "$ONCEWARD_API_KEY"
@@ -163,7 +169,7 @@ The main job, in another terminal: an event is handed over twice, refused once, 
 
   export ONCEWARD_URL=%[2]s ONCEWARD_API_KEY="%[3]s"; %[1]s receive --fail-first 1 &
   %[1]s endpoint create http://127.0.0.1:8099/hook --ladder 2s,5s
-  for i in 1 2; do %[1]s event send ticket.resolved '{"ticket": 7}' --id evt_7; done; sleep 4; %[1]s delivery list
+  for i in 1 2; do %[1]s event send ticket.resolved '{"ticket": 7}' --id %[4]s; done; sleep 4; %[1]s delivery list
 
-`, self, address, firstKey)
+`, self, address, firstKey, event)
 }

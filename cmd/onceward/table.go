@@ -120,8 +120,8 @@ func cell(v any) string {
 		return "-"
 	case string:
 		s = v
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+	case jsontext.Value:
+		s = string(v)
 	case bool:
 		return strconv.FormatBool(v)
 	case []any:
