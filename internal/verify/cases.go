@@ -98,7 +98,7 @@ func playBefore(ctx context.Context, r *run) error {
 // answer, with the store held so that the record cannot be made; right after the answer, when the record may have been
 // made or not. The outcome is unknown, so the same key comes a second time, and the receiver makes one effect of it.
 func playBetween(ctx context.Context, r *run) error {
-	s, q, err := r.first(ctx, "evt_between", "idempotent", 1)
+	_, q, err := r.first(ctx, "evt_between", "idempotent", 1)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,8 @@ func playBetween(ctx context.Context, r *run) error {
 	if err = errors.Join(err, release()); err != nil {
 		return err
 	}
-	if s, err = r.killed(ctx, holder); err != nil {
+	s, err := r.killed(ctx, holder)
+	if err != nil {
 		return err
 	}
 	if err := r.rest(ctx, s, 2); err != nil {

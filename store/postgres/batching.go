@@ -46,19 +46,6 @@ func through[In, Out any](ctx context.Context, db *DB, op string, lane *batch.Ba
 	return nil
 }
 
-// commit is a lane's commit by statements that are transactions by themselves: sent again where they certainly left nothing.
-func commit[In, Out any](ctx context.Context, db *DB, items []In, do func(context.Context, []In) ([]Out, error)) ([]batch.Result[Out], error) {
-	for try := 1; ; try++ {
-		out, err := do(ctx, items)
-		if err == nil {
-			return results(out), nil
-		}
-		if try == maxTries || !againAlone(err) || pause(ctx, try) != nil {
-			return nil, err
-		}
-	}
-}
-
 // commitTx is a lane's commit by a transaction.
 func commitTx[In, Out any](ctx context.Context, db *DB, items []In, do func(context.Context, []In) ([]Out, error)) ([]batch.Result[Out], error) {
 	var out []Out
