@@ -233,7 +233,7 @@ func TestStatsBehindASnapshot(t *testing.T) {
 	if _, full := db.oldest.of(q.ID); full {
 		t.Error("each look is a full one")
 	}
-	if a, b := buffers(t, db, statsSQL, q.ID), buffers(t, db, statsOldestSQL, q.ID, live[60].ID); b > a/3 {
+	if a, b := buffers(t, db, statsSQL, q.ID), buffers(t, db, statsOldestSQL, q.ID, live[60].ID); b > max(10, a/3) { // where the index was cleaned meanwhile both are cheap
 		t.Errorf("%v pages, and from the oldest on %v", a, b)
 	}
 	db.oldest.move(q.ID, live[99].ID+1) // as if all but a latecomer had been consumed
