@@ -22,31 +22,9 @@ const forgetPage = 2000
 
 // forgetDeliveries deletes events all of whose deliveries ended longer ago than the ledger's memory, with all that is theirs. There is
 // no index by the end, which every outcome would have to keep: the claims are looked through by id, at leisure.
-func (db *DB) forgetDeliveries(ctx context.Context, limit int) (n int, err error) {
-	db.sweeps.mu.Lock()
-	defer db.sweeps.mu.Unlock()
-	p := &db.sweeps.claims
-	last, ok := p.next()
-	if !ok {
-		return 0, nil
-	}
-	var end, looked int64
-	var ids []int64
-	err = db.alone(ctx, func(ctx context.Context) error {
-		return db.conn(ctx).QueryRow(ctx, sweepClaimsSQL, last, forgetPage, seconds(ledger.Memory)).Scan(&end, &looked, &ids)
-	})
-	if err != nil {
-		return 0, err
-	}
-	if len(ids) > limit {
-		ids = ids[:limit]
-		end, looked = ids[limit-1], forgetPage
-	}
-	n, err = db.eachApart(ctx, ids, forget)
-	if p.last = end; looked < forgetPage {
-		p.end(min(time.Minute, 20*time.Since(p.begun)))
-	}
-	return n, err
+func (db *DB) forgetDeliveries(ctx context.Context, limit int) (int, error) {
+	return db.sweepPage(ctx, &db.sweeps.claims, limit,
+		pageSweep{sql: sweepClaimsSQL, size: forgetPage, args: []any{seconds(ledger.Memory)}, do: forget})
 }
 
 // oldEvent is an event that may be forgotten.

@@ -102,19 +102,10 @@ func (db *DB) sweepLastTries(ctx context.Context, limit int) (int, error) {
 
 // lapseRows applies queue.Row.Lapse to messages whose leases ran out.
 func (db *DB) lapseRows(ctx context.Context, tx *txn, ids []int64) (n int, err error) {
-	claims, err := tx.lockClaimsOf(ctx, ids)
+	ch, rows, dlqs, err := tx.lockForSweep(ctx, ids)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := tx.lockFreeMessages(ctx, ids)
-	if err != nil {
-		return 0, err
-	}
-	dlqs, err := tx.dlqsOf(ctx, rows)
-	if err != nil {
-		return 0, err
-	}
-	ch := newChanges(tx, claims)
 	for _, r := range byID(rows) {
 		dlq, ok := dlqs[r.QueueID]
 		if was := r.GroupID; ok {
@@ -125,6 +116,20 @@ func (db *DB) lapseRows(ctx context.Context, tx *txn, ids []int64) (n int, err e
 		}
 	}
 	return n, ch.flush(ctx, db.hub)
+}
+
+// lockForSweep locks messages that nobody else has, their claims before them, and reads where their dead letters go.
+func (tx *txn) lockForSweep(ctx context.Context, ids []int64) (*changes, map[int64]*queue.Row, map[int64]queue.DLQ, error) {
+	claims, err := tx.lockClaimsOf(ctx, ids)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rows, err := tx.lockFreeMessages(ctx, ids)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	dlqs, err := tx.dlqsOf(ctx, rows)
+	return newChanges(tx, claims), rows, dlqs, err
 }
 
 // dlqsOf reads where the dead letters of the rows' queues go.

@@ -47,10 +47,23 @@ func (p *pages) end(rest time.Duration) {
 // sweepExpired deletes messages whose retention is over and that are not in flight; of deliveries it dead-letters them, their
 // claims closed: those are never just gone. There is no index by expiry, which every receive would have to keep: the
 // table is looked through by id, at leisure.
-func (db *DB) sweepExpired(ctx context.Context, limit int) (n int, err error) {
+func (db *DB) sweepExpired(ctx context.Context, limit int) (int, error) {
+	return db.sweepPage(ctx, &db.sweeps.messages, limit, pageSweep{sql: sweepExpiredSQL, size: messagePage, do: db.expire})
+}
+
+// pageSweep is a sweep that looks through a table by id. Its statement takes the id after which to look and the page's size, then
+// args; it answers the last id it looked at, how many it looked at, and those that do is to act on.
+type pageSweep struct {
+	sql  string
+	size int64
+	args []any
+	do   func(context.Context, *txn, []int64) (int, error)
+}
+
+// sweepPage looks through the next page, and acts on at most limit rows.
+func (db *DB) sweepPage(ctx context.Context, p *pages, limit int, s pageSweep) (n int, err error) {
 	db.sweeps.mu.Lock()
 	defer db.sweeps.mu.Unlock()
-	p := &db.sweeps.messages
 	last, ok := p.next()
 	if !ok {
 		return 0, nil
@@ -58,36 +71,27 @@ func (db *DB) sweepExpired(ctx context.Context, limit int) (n int, err error) {
 	var end, looked int64
 	var ids []int64
 	err = db.alone(ctx, func(ctx context.Context) error {
-		return db.conn(ctx).QueryRow(ctx, sweepExpiredSQL, last, messagePage).Scan(&end, &looked, &ids)
+		return db.conn(ctx).QueryRow(ctx, s.sql, append([]any{last, s.size}, s.args...)...).Scan(&end, &looked, &ids)
 	})
 	if err != nil {
 		return 0, err
 	}
 	if len(ids) > limit {
 		ids = ids[:limit]
-		end, looked = ids[limit-1], messagePage
+		end, looked = ids[limit-1], s.size
 	}
-	n, err = db.eachApart(ctx, ids, db.expire)
-	if p.last = end; looked < messagePage {
+	n, err = db.eachApart(ctx, ids, s.do)
+	if p.last = end; looked < s.size {
 		p.end(min(time.Minute, 20*time.Since(p.begun)))
 	}
 	return n, err
 }
 
 func (db *DB) expire(ctx context.Context, tx *txn, ids []int64) (n int, err error) {
-	claims, err := tx.lockClaimsOf(ctx, ids)
+	ch, rows, dlqs, err := tx.lockForSweep(ctx, ids)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := tx.lockFreeMessages(ctx, ids)
-	if err != nil {
-		return 0, err
-	}
-	dlqs, err := tx.dlqsOf(ctx, rows)
-	if err != nil {
-		return 0, err
-	}
-	ch := newChanges(tx, claims)
 	for _, r := range byID(rows) {
 		if r.ExpiresAt.After(tx.now) || r.Leased && r.VisibleAt.After(tx.now) {
 			continue
