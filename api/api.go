@@ -49,6 +49,7 @@ type server struct {
 	Config
 	mux     *http.ServeMux
 	keys    keyring
+	rooms   rooms
 	stopped context.Context // ends with Stop
 	warned  atomic.Int64    // the second of the last warning that the store is away
 }
@@ -67,7 +68,7 @@ func New(c Config) http.Handler {
 	if c.Observe == nil {
 		c.Observe = func(string, string, int, time.Duration) {}
 	}
-	s := &server{Config: c, mux: http.NewServeMux(), stopped: stopContext(c.Stop)}
+	s := &server{Config: c, mux: http.NewServeMux(), rooms: newRooms(), stopped: stopContext(c.Stop)}
 	s.keys.find = c.Store.KeyByHash
 	s.register(routes())
 	return s

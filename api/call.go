@@ -29,6 +29,8 @@ type call struct {
 	replay  bool
 	status  int    // of what was sent; 0: nothing yet
 	lost    func() // undoes what the client will never know of
+
+	small, large int64 // bytes of the rooms for bodies
 }
 
 // serve runs a route from the key to the answer.
@@ -37,6 +39,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 		server: s, w: w, r: r, ctx: r.Context(), route: rt.path, start: time.Now(), id: uuid.NewV7().String(),
 		write: r.Method != "GET" && r.Method != "HEAD" && rt.method != "",
 	}
+	defer c.leave()
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {

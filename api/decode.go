@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json/v2"
-	"errors"
 	"mime"
 	"net/http"
 	"strings"
@@ -25,16 +24,10 @@ func (c *call) decode(v any) error { return c.read(v, false) }
 func (c *call) decodeOptional(v any) error { return c.read(v, true) }
 
 func (c *call) read(v any, optional bool) error {
-	if c.r.ContentLength > maxBody {
-		return tooLarge()
-	}
 	buf := getBuffer()
 	defer putBuffer(buf)
-	if _, err := buf.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, maxBody)); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return tooLarge()
-		}
-		return fault.New(fault.InvalidArgument, "the body ended before it was whole").Wrap(err)
+	if err := c.readBody(buf); err != nil {
+		return err
 	}
 	if err := checkMedia(c.r.Header, buf.Len() == 0); err != nil {
 		return err

@@ -33,6 +33,15 @@ func (c *call) answer(data any) error {
 	}
 	buf.WriteString(`,"error":null`)
 	c.writeMetadata(buf)
+	release, err := c.hold(buf)
+	if err != nil {
+		if c.lost != nil {
+			c.lost()
+		}
+		c.fail(err)
+		return nil
+	}
+	defer release()
 	if c.replay {
 		c.w.Header().Set("Idempotent-Replayed", "true")
 	}

@@ -30,6 +30,7 @@ var statuses = map[fault.Code]int{
 	fault.PayloadTooLarge:      http.StatusRequestEntityTooLarge,
 	fault.MessageTooLarge:      http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	fault.HeadersTooLarge:      http.StatusRequestHeaderFieldsTooLarge,
 	fault.RateLimited:          http.StatusTooManyRequests,
 	fault.Internal:             http.StatusInternalServerError,
 	fault.Unavailable:          http.StatusServiceUnavailable,

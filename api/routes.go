@@ -117,6 +117,11 @@ func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 // ServeHTTP answers any request. A path that is not in its clean form is none of ours: the mux would redirect it, and a
 // client that follows turns a POST into a GET.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := refusal(r); err != nil {
+		w.Header().Set("Connection", "close")
+		s.serve(w, r, route{path: "other", serve: func(*call) (any, error) { return nil, err }})
+		return
+	}
 	if p := r.URL.Path; p != "/" && path.Clean(p) != p {
 		s.notFound(w, r)
 		return

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -12,32 +11,65 @@ import (
 	"github.com/onceward/onceward/internal/group"
 )
 
-// listen takes the address, under TLS if there is a certificate. HTTP/1.1 alone, as without one.
-func (c *serveCmd) listen() (net.Listener, error) {
-	if c.TLSCert == "" {
-		return net.Listen("tcp", c.Listen)
+// httpServer answers with h. Who is slow loses his connection; the API gives large bodies and answers more time.
+func httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       20 * time.Second,
+		WriteTimeout:      90 * time.Second, // a poll waits up to 20 s
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10, // the API refuses less, in its own words
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          100,
+			MaxReceiveBufferPerConnection: 256 << 10, // what waits for room stays with the client
+			MaxReceiveBufferPerStream:     256 << 10,
+			WriteByteTimeout:              30 * time.Second,
+		},
 	}
-	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+}
+
+// listen takes the address, with a place for so many connections, under TLS if there is a certificate, and gives the part that
+// answers there.
+func (c *serveCmd) listen(log *slog.Logger) (*crowd, *certificate, error) {
+	var cert *certificate
+	if c.TLSCert != "" {
+		var err error
+		if cert, err = openCertificate(c.TLSCert, c.TLSKey, log); err != nil {
+			return nil, nil, err
+		}
+	}
+	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("read --tls-cert %q and --tls-key %q: %w", c.TLSCert, c.TLSKey, err)
+		return nil, nil, err
 	}
-	return tls.Listen("tcp", c.Listen, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	return &crowd{Listener: l, max: int64(c.MaxConnections), spare: crowdSpare}, cert, nil
+}
+
+// answer gives the parts that answer with h on l, over TLS (HTTP/2 and HTTP/1.1) if there is a certificate.
+func answer(l *crowd, cert *certificate, h http.Handler, log *slog.Logger) []group.Part {
+	s := httpServer(h)
+	s.ConnContext = l.greet
+	s.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	if cert == nil {
+		return []group.Part{serveHTTP("http", l, s)}
+	}
+	s.TLSConfig = cert.config()
+	return []group.Part{serveHTTP("https", l, s), cert.part()}
 }
 
 // serveHTTP is the part of a group that answers on l. At the soft stop it takes no new connection and lets requests end;
 // at the hard stop it cuts them.
-func serveHTTP(name string, l net.Listener, h http.Handler) group.Part {
+func serveHTTP(name string, l net.Listener, s *http.Server) group.Part {
 	return group.Part{Name: name, Run: func(ctx context.Context) error {
-		s := &http.Server{
-			Handler:           h,
-			ReadHeaderTimeout: 10 * time.Second,
-			ReadTimeout:       60 * time.Second,
-			WriteTimeout:      90 * time.Second, // a poll waits up to 20 s
-			IdleTimeout:       2 * time.Minute,
-			MaxHeaderBytes:    64 << 10,
-		}
 		ended := make(chan error, 1)
-		go func() { ended <- s.Serve(l) }()
+		go func() {
+			if s.TLSConfig != nil {
+				ended <- s.ServeTLS(l, "", "")
+			} else {
+				ended <- s.Serve(l)
+			}
+		}()
 		select {
 		case err := <-ended:
 			return err

@@ -39,7 +39,7 @@ func (c *receiveCmd) Run(ctx context.Context, out output) error {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
 	fmt.Fprintf(out, "receiving on http://%s\n", l.Addr())
-	return group.Run(ctx, group.Limits{Soft: 5 * time.Second}, serveHTTP("receiver", l, &receiver{receiveCmd: c, out: out, seen: map[string]int{}}))
+	return group.Run(ctx, group.Limits{Soft: 5 * time.Second}, serveHTTP("receiver", l, httpServer(&receiver{receiveCmd: c, out: out, seen: map[string]int{}})))
 }
 
 // receiver answers webhooks and prints a line for each.

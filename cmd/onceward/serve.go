@@ -26,8 +26,9 @@ type serveCmd struct {
 	Listen               string        `env:"ONCEWARD_LISTEN" default:"127.0.0.1:6623" help:"Address to answer on."`
 	Store                string        `env:"ONCEWARD_STORE" default:"sqlite:onceward.db" help:"Where everything is kept: sqlite:PATH, or postgres://…"`
 	APIKey               string        `name:"api-key" env:"ONCEWARD_API_KEY" help:"The default project's root key; without it the first start makes one and prints it once."`
-	TLSCert              string        `name:"tls-cert" env:"ONCEWARD_TLS_CERT" help:"File of the certificate, and what leads to its root, in PEM: then the server speaks https alone."`
+	TLSCert              string        `name:"tls-cert" env:"ONCEWARD_TLS_CERT" help:"File of the certificate, and what leads to its root, in PEM: then the server speaks https alone. Both files are read again when they change."`
 	TLSKey               string        `name:"tls-key" env:"ONCEWARD_TLS_KEY" help:"File of the certificate's private key, in PEM."`
+	MaxConnections       int           `env:"ONCEWARD_MAX_CONNECTIONS" default:"4096" help:"Most connections of clients at a time, long polls included; those beyond are told 503."`
 	SecretsKeyFile       string        `env:"ONCEWARD_SECRETS_KEY_FILE" help:"File of the 32-byte key that encrypts endpoint secrets; on SQLite made beside the store, on PostgreSQL demanded."`
 	SecretsKey           string        `env:"ONCEWARD_SECRETS_KEY" help:"The same key itself, in hexadecimal or base64; better by its variable than by the flag."`
 	AllowPrivateNetworks bool          `env:"ONCEWARD_ALLOW_PRIVATE_NETWORKS" help:"Allow http:// endpoints and private addresses: for tests and intranets."`
@@ -57,7 +58,7 @@ func (c *serveCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
-	l, err := c.listen()
+	l, cert, err := c.listen(config.Logger)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -82,11 +83,11 @@ func (c *serveCmd) Run(ctx context.Context, out output) error {
 	defer context.AfterFunc(ctx, s.Stop)()
 	c.greet(out, l.Addr(), metrics, s.FirstKey())
 
-	parts := []group.Part{{Name: "server", Run: s.Run}, serveHTTP("http", l, s.Handler())}
+	parts := append(answer(l, cert, s.Handler(), config.Logger), group.Part{Name: "server", Run: s.Run})
 	if metrics != nil {
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelWarn)}))
-		parts = append(parts, serveHTTP("metrics", metrics, mux))
+		parts = append(parts, serveHTTP("metrics", metrics, httpServer(mux)))
 	}
 	err = group.Run(ctx, group.Limits{Soft: c.Grace + 5*time.Second, Hard: time.Second}, parts...)
 	return errors.Join(err, closed(s))
@@ -124,6 +125,9 @@ func (c *serveCmd) config() (onceward.Config, *prometheus.Registry, error) {
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return config, nil, usage("--tls-cert and --tls-key are given together or not at all")
+	}
+	if c.MaxConnections < 1 {
+		return config, nil, usage("--max-connections is %d; it must be 1 or more", c.MaxConnections)
 	}
 	return config, registry, nil
 }

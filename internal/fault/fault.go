@@ -30,6 +30,7 @@ const (
 	PayloadTooLarge      Code = "PAYLOAD_TOO_LARGE"
 	MessageTooLarge      Code = "QUEUE_MESSAGE_TOO_LARGE"
 	UnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
+	HeadersTooLarge      Code = "HEADERS_TOO_LARGE"
 	RateLimited          Code = "RATE_LIMITED"
 	Internal             Code = "INTERNAL"
 	Unavailable          Code = "UNAVAILABLE"
