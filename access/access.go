@@ -29,6 +29,9 @@ const (
 	Root     Scope = "root"
 )
 
+// scopes are all there are, in the order in which they are shown.
+var scopes = []Scope{Publish, Consume, Webhooks, Read, Admin, Root}
+
 // Key is a bearer key without its secret, which is kept only as a hash.
 type Key struct {
 	ID        int64
@@ -56,11 +59,12 @@ func Hash(secret string) []byte {
 	return h[:]
 }
 
-// Store keeps keys.
+// Store is what the program itself asks of keys. [Registry] is what people do with them.
 type Store interface {
 	// KeyByHash finds a key, with whether it is live by the database's clock: ErrNotFound.
 	KeyByHash(ctx context.Context, hash []byte) (k Key, live bool, err error)
-	// SetRootKey makes hash the default project's root key named name, in place of the one of that name.
+	// SetRootKey makes hash the default project's root key named name, in place of the one of that name. A key of that hash that was
+	// revoked stays revoked: a restart is no way around it.
 	SetRootKey(ctx context.Context, name string, hash []byte) error
 	// HasKeys reports whether the store has any key.
 	HasKeys(ctx context.Context) (bool, error)

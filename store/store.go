@@ -15,6 +15,7 @@ import (
 // Store is everything that the domains ask of a store.
 type Store interface {
 	access.Store
+	access.Registry
 	idempotency.Store
 	queue.Admin
 	queue.Store

@@ -14,6 +14,7 @@ const sequenceBlock = 1024
 
 // The names of the sequences; an endpoint takes its id from its group's.
 const (
+	seqProjects   = "seq_projects"
 	seqKeys       = "seq_keys"
 	seqQueues     = "seq_queues"
 	seqGroups     = "seq_groups"

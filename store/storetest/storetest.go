@@ -74,6 +74,7 @@ func Run(t *testing.T, b Backend) {
 		{"lists", listTests},
 		{"requests", requestTests},
 		{"access", accessTests},
+		{"keys", keyTests},
 		{"poison", poisonTests},
 	} {
 		t.Run(area.name, func(t *testing.T) {

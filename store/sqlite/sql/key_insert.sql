@@ -1,1 +1,1 @@
-INSERT INTO keys (id, project, name, hash, scopes, created_at) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO keys (id, project, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+CREATE INDEX keys_project ON keys (project, id);

@@ -1,0 +1,1 @@
+SELECT id, project, name, scopes, created_at, expires_at, revoked_at FROM keys WHERE id = ?

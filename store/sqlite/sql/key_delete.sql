@@ -1,1 +1,0 @@
-DELETE FROM keys WHERE project = ? AND name = ? OR hash = ?

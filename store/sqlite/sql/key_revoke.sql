@@ -1,0 +1,1 @@
+UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?

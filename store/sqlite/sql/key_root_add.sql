@@ -1,0 +1,1 @@
+INSERT INTO keys (id, project, name, hash, scopes, created_at) VALUES (?, ?, ?, ?, '["root"]', ?) ON CONFLICT (hash) DO NOTHING

@@ -1,0 +1,1 @@
+INSERT INTO projects (id, name, created_at) VALUES (?, ?, ?)
