@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +24,15 @@ type server struct {
 	url  string
 	cmd  *exec.Cmd
 	done chan struct{}
+	log  string // the file that it writes its log to
+
+	client *http.Client
+}
+
+// logged gives what the program has said so far.
+func (s *server) logged() string {
+	b, _ := os.ReadFile(s.log)
+	return string(b)
 }
 
 func command(store string, args ...string) *exec.Cmd {
@@ -40,12 +50,16 @@ func start(t *testing.T, store string, args ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
-	cmd.Stderr = &log
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() // of this process; the program has its own
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s := &server{cmd: cmd, done: make(chan struct{})}
+	s := &server{cmd: cmd, done: make(chan struct{}), log: log.Name(), client: http.DefaultClient}
 	found := make(chan string, 1)
 	go func() {
 		defer close(s.done)
@@ -63,14 +77,14 @@ func start(t *testing.T, store string, args ...string) *server {
 		cmd.Process.Kill()
 		<-s.done
 		if t.Failed() {
-			t.Logf("the program wrote:\n%.20000s", log.String())
+			t.Logf("the program wrote:\n%.20000s", s.logged())
 		}
 	})
 	select {
 	case a := <-found:
 		s.url = "http://" + a
 	case <-s.done:
-		t.Fatalf("the program ended at once:\n%s", log.String())
+		t.Fatalf("the program ended at once:\n%s", s.logged())
 	case <-time.After(time.Minute):
 		t.Fatal("the program says no address within a minute")
 	}
@@ -134,7 +148,7 @@ func (s *server) call(t testing.TB, method, path string, body any, headers ...st
 			req.Header[http.CanonicalHeaderKey(headers[i])] = strings.Split(headers[i+1], "\n")
 		}
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := s.client.Do(req)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
