@@ -82,12 +82,13 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if len(grounds) == 0 {
 		return report, errors.New("verify: no store to run on")
 	}
-	known := false
+	if c.Only != "" && !slices.Contains(Cases(), c.Only) {
+		return report, fmt.Errorf("verify: there is no case %q; there are %q", c.Only, Cases())
+	}
 	for _, k := range cases {
 		if c.Only != "" && c.Only != k.name {
 			continue
 		}
-		known = true
 		for _, g := range grounds {
 			row := c.runCase(ctx, k, g)
 			if err := ctx.Err(); err != nil {
@@ -96,9 +97,6 @@ func Run(ctx context.Context, c Config) (Report, error) {
 			report.Rows = append(report.Rows, row)
 			report.OK = report.OK && row.OK()
 		}
-	}
-	if !known {
-		return report, fmt.Errorf("verify: there is no case %q; there are %s", c.Only, caseNames())
 	}
 	return report, nil
 }
@@ -188,12 +186,13 @@ func (c Config) runOnce(ctx context.Context, k kase, i int, newGround func() (gr
 	return v
 }
 
-func caseNames() string {
-	var names []string
-	for _, k := range cases {
-		names = append(names, k.name)
+// Cases gives the names of the cases, in the order in which Run runs them.
+func Cases() []string {
+	names := make([]string, len(cases))
+	for i, k := range cases {
+		names[i] = k.name
 	}
-	return fmt.Sprint(names)
+	return names
 }
 
 // sortedKeys keeps reports the same from run to run.
