@@ -15,7 +15,8 @@ type Config struct {
 	Store string
 
 	// APIKey is the default project's root key, 16 to 255 printable ASCII characters. Default: the first start on an empty
-	// store makes one, which FirstKey gives once. Setting it replaces the one that was set so before.
+	// store makes one, which FirstKey gives once. Setting it replaces the one that was set so before; one that was revoked stays
+	// revoked.
 	APIKey string
 
 	// SecretsKey encrypts the endpoints' signing secrets: 32 bytes that never change, the same for every server of one

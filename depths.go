@@ -12,8 +12,8 @@ import (
 	"github.com/onceward/onceward/store"
 )
 
-// depths asks the store, at each scrape, how deep its queues are: the server's own of deliveries and the default
-// project's, at most mostQueues of them so that a scrape stays bounded.
+// depths asks the store, at each scrape, how deep its queues are: the server's own of deliveries and the projects', at most
+// mostQueues of them so that a scrape stays bounded.
 type depths struct {
 	store    store.Store
 	messages *prometheus.Desc
@@ -47,7 +47,7 @@ func (d *depths) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
 	up := 1.0
-	queues, err := d.store.Queues(ctx, access.DefaultProject, queue.Page{Limit: mostQueues})
+	queues, err := d.queues(ctx)
 	if err != nil {
 		up = 0
 	}
@@ -66,4 +66,29 @@ func (d *depths) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, st.OldestAge.Seconds(), labels...)
 	}
 	ch <- prometheus.MustNewConstMetric(d.up, prometheus.GaugeValue, up)
+}
+
+// queues gives the default project's queues, then those of the newest projects.
+func (d *depths) queues(ctx context.Context) (out []queue.Queue, err error) {
+	projects, err := d.store.Projects(ctx, 0, mostProjects)
+	if err != nil {
+		return nil, err
+	}
+	of := []int64{access.DefaultProject}
+	for _, p := range projects {
+		if p.ID != access.DefaultProject {
+			of = append(of, p.ID)
+		}
+	}
+	for _, project := range of {
+		if len(out) == mostQueues {
+			break
+		}
+		some, err := d.store.Queues(ctx, project, queue.Page{Limit: mostQueues - len(out)})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
 }

@@ -3,7 +3,6 @@ package onceward
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -98,14 +97,11 @@ func (s *Server) sealer(ctx context.Context, where storeURL) error {
 		return err
 	}
 	s.rules = webhook.Rules{AllowPrivate: s.config.AllowPrivateNetworks, Sealer: sealer}
-	some, err := s.store.Endpoints(ctx, webhook.Filter{Project: access.DefaultProject, Page: queue.Page{Limit: 1}})
-	if err != nil {
+	e, err := s.anEndpoint(ctx)
+	if err != nil || e == nil || len(e.Secrets) == 0 {
 		return err
 	}
-	if len(some) == 0 || len(some[0].Secrets) == 0 {
-		return nil
-	}
-	if _, err := sealer.Open(some[0].Project, some[0].Secrets[0].Sealed); err == nil {
+	if _, err := sealer.Open(e.Project, e.Secrets[0].Sealed); err == nil {
 		return nil
 	}
 	if made != "" {
@@ -114,20 +110,50 @@ func (s *Server) sealer(ctx context.Context, where storeURL) error {
 	return errors.New("the secrets key is not the one that this store's endpoint secrets were sealed with")
 }
 
+// anEndpoint finds one of any project; nil if there is none.
+func (s *Server) anEndpoint(ctx context.Context) (*webhook.Endpoint, error) {
+	for after := int64(0); ; {
+		projects, err := s.store.Projects(ctx, after, mostProjects)
+		if err != nil || len(projects) == 0 {
+			return nil, err
+		}
+		for _, p := range projects {
+			some, err := s.store.Endpoints(ctx, webhook.Filter{Project: p.ID, Page: queue.Page{Limit: 1}})
+			if err != nil {
+				return nil, err
+			}
+			if len(some) > 0 {
+				return &some[0], nil
+			}
+			after = p.ID
+		}
+	}
+}
+
+// mostProjects is how many are asked for at a time.
+const mostProjects = 100
+
 // setKey sets the key of the config, or makes the first one of an empty store.
 func (s *Server) setKey(ctx context.Context) error {
 	if k := s.config.APIKey; k != "" {
-		return s.store.SetRootKey(ctx, "configured", access.Hash(k))
+		if err := s.store.SetRootKey(ctx, access.Configured, access.Hash(k)); err != nil {
+			return err
+		}
+		_, live, err := s.store.KeyByHash(ctx, access.Hash(k))
+		if err == nil && !live {
+			s.config.Logger.WarnContext(ctx, "the configured API key was revoked and opens nothing; configure another one")
+		}
+		return err
 	}
 	has, err := s.store.HasKeys(ctx)
 	if err != nil || has {
 		return err
 	}
-	var b [24]byte
+	var b [4]byte
 	rand.Read(b[:])
-	key := "ow_" + base64.RawURLEncoding.EncodeToString(b[:])
+	key := access.NewSecret()
 	// Two servers may do this at once, each on an empty store: each key is kept under a name of its own, so both work.
-	if err := s.store.SetRootKey(ctx, "first-"+hex.EncodeToString(b[:4]), access.Hash(key)); err != nil {
+	if err := s.store.SetRootKey(ctx, "first-"+hex.EncodeToString(b[:]), access.Hash(key)); err != nil {
 		return err
 	}
 	s.firstKey = key

@@ -21,6 +21,7 @@ type Store interface {
 	// Ping answers nil if the store can be reached and written to.
 	Ping(ctx context.Context) error
 
+	access.Registry
 	idempotency.Store
 	queue.Admin
 	queue.Store

@@ -9,7 +9,6 @@ import (
 
 	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/internal/fault"
-	"github.com/onceward/onceward/internal/ids"
 )
 
 const (
@@ -27,16 +26,12 @@ func (c *call) authenticate(scopes []access.Scope) error {
 	if !ok {
 		return errNoKey
 	}
-	k, live, err := c.keys.get(c.ctx, access.Hash(secret))
-	switch {
-	case errors.Is(err, access.ErrNotFound) || err == nil && !live:
-		return errNoKey
-	case err != nil:
+	c.hash = access.Hash(secret)
+	if err := c.identify(); err != nil {
 		return err
 	}
-	c.key, c.project = k, k.Project
 	for _, s := range scopes {
-		if k.May(s) {
+		if c.key.May(s) {
 			return nil
 		}
 	}
@@ -45,6 +40,23 @@ func (c *call) authenticate(scopes []access.Scope) error {
 		names[i] = string(s)
 	}
 	return fault.New(fault.Forbidden, "this call wants a key of scope %s", strings.Join(names, " or ")).WithHint("use another key, or have one made with that scope")
+}
+
+// identify looks the caller's key up, unless that was done a moment ago. A call that lasts, waiting for messages or for the rest of its body, does
+// so again before it acts: its key may have been revoked meanwhile.
+func (c *call) identify() error {
+	if c.hash == nil || time.Now().Before(c.known.until) {
+		return nil
+	}
+	m, live, err := c.keys.get(c.ctx, c.hash)
+	switch {
+	case errors.Is(err, access.ErrNotFound) || err == nil && !live:
+		return errNoKey
+	case err != nil:
+		return err
+	}
+	c.known, c.key, c.project = m, m.key, m.key.Project
+	return nil
 }
 
 // bearer reads the key of an Authorization header; false where there is not exactly one.
@@ -56,8 +68,6 @@ func bearer(values []string) (string, bool) {
 	secret = strings.Trim(secret, " ")
 	return secret, ok && strings.EqualFold(scheme, "Bearer") && secret != "" && len(secret) <= maxBearer
 }
-
-func (c *call) publicKeyID() string { return c.IDs.Encode(ids.Key, c.project, c.key.ID) }
 
 // keyring remembers live keys for a moment, so that the hot calls need no look-up each. What is not a live key is never remembered:
 // a new key works at once, and strangers fill no memory.
@@ -73,25 +83,26 @@ type remembered struct {
 	until time.Time
 }
 
-func (r *keyring) get(ctx context.Context, hash []byte) (access.Key, bool, error) {
+func (r *keyring) get(ctx context.Context, hash []byte) (remembered, bool, error) {
 	now, h := time.Now(), [32]byte(hash)
 	r.mu.Lock()
 	m, ok := r.live[h]
 	r.mu.Unlock()
 	if ok && now.Before(m.until) {
-		return m.key, true, nil
+		return m, true, nil
 	}
 	k, live, err := r.find(ctx, hash)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil || !live {
 		delete(r.live, h)
-		return k, false, err
+		return remembered{}, false, err
 	}
 	if r.live == nil || len(r.live) >= maxKeys {
 		r.live = map[[32]byte]remembered{}
 	}
 	// From before the look-up: what it saw may have been revoked while it ran.
-	r.live[h] = remembered{k, now.Add(keyMemory)}
-	return k, true, nil
+	m = remembered{k, now.Add(keyMemory)}
+	r.live[h] = m
+	return m, true, nil
 }

@@ -24,6 +24,8 @@ type call struct {
 	write   bool // its answer says whether it is a replay
 	start   time.Time
 	id      string
+	hash    []byte     // of the caller's key; nil on a route that is open without one
+	known   remembered // when it was looked up
 	key     access.Key
 	project int64
 	replay  bool
@@ -106,5 +108,5 @@ func (c *call) who() string {
 	if c.key.Name != "" {
 		return c.key.Name
 	}
-	return c.publicKeyID()
+	return c.keyID(c.key)
 }

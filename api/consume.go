@@ -69,6 +69,9 @@ func (c *call) receive(r queue.Receive, wait time.Duration) ([]queue.Message, er
 		if c.ctx.Err() != nil || c.stopped.Err() != nil {
 			return nil, nil
 		}
+		if err := c.identify(); err != nil {
+			return nil, err
+		}
 		// At the end of the time too: what came in its last moment is not left for the next call.
 		if m, err := c.Store.Receive(c.ctx, r); len(m) > 0 || err != nil || ctx.Err() != nil {
 			return m, err

@@ -29,6 +29,9 @@ func (c *call) read(v any, optional bool) error {
 	if err := c.readBody(buf); err != nil {
 		return err
 	}
+	if err := c.identify(); err != nil {
+		return err
+	}
 	if err := checkMedia(c.r.Header, buf.Len() == 0); err != nil {
 		return err
 	}

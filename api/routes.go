@@ -28,6 +28,7 @@ func routes() []route {
 		webhooks = []access.Scope{access.Webhooks}
 		look     = []access.Scope{access.Webhooks, access.Read}
 		undo     = []access.Scope{access.Webhooks, access.Admin}
+		root     = []access.Scope{access.Root}
 	)
 	return []route{
 		{"GET", "/healthz", open, (*call).healthz},
@@ -82,6 +83,12 @@ func routes() []route {
 		{"POST", "/v1/webhooks/deliveries/{id}/resolve", webhooks, (*call).resolveDelivery},
 		{"POST", "/v1/webhooks/deliveries/{id}/cancel", webhooks, (*call).cancelDelivery},
 		{"POST", "/v1/webhooks/redrive", webhooks, (*call).redriveDeliveries},
+
+		{"POST", "/v1/projects", root, (*call).createProject},
+		{"GET", "/v1/projects", root, (*call).listProjects},
+		{"POST", "/v1/keys", admin, (*call).createKey},
+		{"GET", "/v1/keys", admin, (*call).listKeys},
+		{"DELETE", "/v1/keys/{id}", admin, (*call).revokeKey},
 	}
 }
 
@@ -117,8 +124,7 @@ func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 // ServeHTTP answers any request. A path that is not in its clean form is none of ours: the mux would redirect it, and a
 // client that follows turns a POST into a GET.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := refusal(r); err != nil {
-		w.Header().Set("Connection", "close")
+	if err := refusal(w, r); err != nil {
 		s.serve(w, r, route{path: "other", serve: func(*call) (any, error) { return nil, err }})
 		return
 	}

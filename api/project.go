@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+
+	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/ids"
+)
+
+type projectView struct {
+	ID        string `json:"project_id"`
+	Name      string `json:"name"`
+	CreatedAt stamp  `json:"created_at"`
+}
+
+func (c *call) viewProject(p access.Project) projectView {
+	return projectView{ID: c.projectID(p.ID), Name: p.Name, CreatedAt: stamp(p.CreatedAt)}
+}
+
+// serverWide is the project to which the ids of projects and keys belong: a root key names those of any.
+const serverWide = 0
+
+func (c *call) projectID(id int64) string { return c.IDs.Encode(ids.Project, serverWide, id) }
+
+func (c *call) createProject() (any, error) {
+	var r struct {
+		keyed
+		Name *string `json:"name"`
+	}
+	if err := c.decode(&r); err != nil {
+		return nil, err
+	}
+	if r.Name == nil {
+		return nil, fault.Invalid("/name", "name is required: the name of the project to make")
+	}
+	if err := access.CheckProjectName(*r.Name); err != nil {
+		return nil, err
+	}
+	return c.once(r.Key, struct{ Name string }{*r.Name}, func(ctx context.Context) (any, error) {
+		p, err := c.Store.CreateProject(ctx, *r.Name)
+		return c.viewProject(p), err
+	})
+}
+
+func (c *call) listProjects() (any, error) {
+	q, err := c.query("cursor", "limit")
+	if err != nil {
+		return nil, err
+	}
+	p, err := q.page()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.Store.Projects(c.ctx, p.After, p.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, p.Limit, func(p access.Project) int64 { return p.ID })
+	return list[projectView]{views(rows, c.viewProject), q.next(next)}, nil
+}
+
+// projectNamed gives the project whose keys a call is about: the caller's own unless it names another by id, in field. What the caller
+// does not reach is not there.
+func (c *call) projectNamed(field, id string) (int64, error) {
+	if id == "" {
+		return c.project, nil
+	}
+	n, ok := c.IDs.Decode(ids.Project, serverWide, id)
+	if !ok || !c.key.Reaches(n) {
+		return 0, &fault.Error{Code: fault.NotFound, Field: field, Message: "there is no project " + fault.Quote(id)}
+	}
+	return n, nil
+}
