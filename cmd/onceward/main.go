@@ -31,12 +31,14 @@ type commands struct {
 	Event    eventCmd    `cmd:"" help:"Events: what is sent."`
 	Delivery deliveryCmd `cmd:"" help:"Deliveries: one event for one endpoint, with its attempts."`
 	Queue    queueCmd    `cmd:"" help:"Queues and their messages."`
+	Project  projectCmd  `cmd:"" help:"Projects: worlds of their own."`
+	Key      keyCmd      `cmd:"" help:"Keys: who may do what."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
 const about = `An at-least-once queue, a ledger that decides what already happened, and webhooks that arrive, once.
 
-The commands endpoint, event, delivery and queue are clients of a running server (ONCEWARD_URL, ONCEWARD_API_KEY).
+The commands endpoint, event, delivery, queue, project and key are clients of a running server (ONCEWARD_URL, ONCEWARD_API_KEY).
 Exit codes: 0, 1 failed, 2 used wrongly.`
 
 // usageError is a mistake in how a command was called.
