@@ -144,6 +144,32 @@ func TestGrantLapsed(t *testing.T) {
 	}
 }
 
+// A lease and a window are over at their end, not after it: a message is due again at that very moment.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	c := fresh(Idempotent, 3)
+	c.Window = time.Minute
+	if r := c.Grant(t0, Grant{GrantID: "a", Lease: time.Minute}); r.Verdict != Granted {
+		t.Fatalf("%+v", r)
+	}
+	end := t0.Add(time.Minute)
+	k := c
+	if r := k.Grant(end.Add(-1), Grant{GrantID: "b", Lease: time.Minute}); r.Verdict != Busy {
+		t.Errorf("before the lease's end: %s", r.Verdict)
+	}
+	k = c
+	k.Window = 0
+	if r := k.Grant(end, Grant{GrantID: "b", Lease: time.Minute}); r.Verdict != Granted {
+		t.Errorf("at the lease's end: %s", r.Verdict)
+	}
+	if k = c; k.Reap(end.Add(-1)) {
+		t.Error("reaped before the lease's end")
+	}
+	if k = c; !k.Reap(end) || k.State != Stuck {
+		t.Errorf("reaped at the lease's end, which is the window's: %s", k.State)
+	}
+}
+
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	c, now := in(t, Idempotent, "grant")

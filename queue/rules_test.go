@@ -119,6 +119,22 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// A lease is over at its end, not after it.
+func TestLapseAtItsEnd(t *testing.T) {
+	t.Parallel()
+	r := fresh(3)
+	r.Receive(t0, time.Minute)
+	if _, did := r.Lapse(t0.Add(time.Minute-1), dead); did {
+		t.Error("lapsed before its end")
+	}
+	if s := r.Status(t0.Add(time.Minute)); s != Available || !r.CanReceive(t0.Add(time.Minute)) {
+		t.Errorf("at its end: %s", s)
+	}
+	if _, did := r.Lapse(t0.Add(time.Minute), dead); !did {
+		t.Error("not lapsed at its end")
+	}
+}
+
 func TestDeadLetterAndRedrive(t *testing.T) {
 	t.Parallel()
 	r := fresh(1)

@@ -17,6 +17,8 @@ var poisonTests = []named{
 	{"H-Q18, I9: one publish that fails costs no other of its commit", poisonPublishOthers},
 	{"H-W01, I9: an event that fails between its parts leaves no part", poisonSend},
 	{"H-W02: one delivery whose outcome fails costs no other of its commit", poisonSettle},
+	{"I10: an outcome whose message cannot be settled changes nothing", poisonOutcome},
+	{"I10: a word whose message cannot be settled changes nothing", poisonWord},
 	{"H-W03, I11: an attempt that cannot be written changes nothing of the outcome", poisonAttempt},
 	{"I15: one delivery that cannot be taken does not keep other endpoints'", poisonTake},
 }
@@ -179,6 +181,37 @@ func poisonSettle(r *rig) {
 	want(r, "settled", n, 2)
 	r.cured("claims")
 	r.ends(outcome(&l[1], ledger.Succeeded), ledger.Done)
+}
+
+func poisonOutcome(r *rig) {
+	r.endpoint()
+	id := r.delivery("evt1")
+	j := r.job()
+	r.poison("DELETE", "messages", "true")
+	if out, err := r.SettleDeliveries(r.ctx, outcome(j, ledger.Succeeded)); err == nil && out[0].Applied {
+		r.Error("the outcome was taken though its message could not be settled")
+	}
+	want(r, "state", r.dlv(id).State, webhook.Sending)
+	want(r, "attempts", len(r.dlv(id).Attempts), 0)
+	r.cured("messages")
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
+}
+
+func poisonWord(r *rig) {
+	r.queue("jobs")
+	r.publish(queue.Publish{Queue: "jobs"})
+	m, a := r.work("k")
+	w := settling(a, ledger.Succeeded)
+	r.poison("DELETE", "messages", "true")
+	if out, err := r.SettleClaims(r.ctx, w); err == nil && out[0].Applied {
+		r.Error("the word was taken though its message could not be settled")
+	}
+	want(r, "state", r.find("k").State, ledger.Started)
+	want(r, "status", r.status("jobs", m.ID), queue.InFlight)
+	r.cured("messages")
+	r.say(w, ledger.Done)
+	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
 }
 
 func poisonAttempt(r *rig) {

@@ -18,6 +18,8 @@ var endpointTests = []named{
 	{"I15: a take leaves an endpoint that has its share in flight", endpointEach},
 	{"I15: more slots hold at once for what waits, and fewer too", endpointSlotsChanged},
 	{"I15, H-W08: endpoints take turns, a slow one costs itself alone", endpointTurns},
+	{"I15: endpoints take turns, however much waits for one", endpointBacklog},
+	{"I15: a lease that is over is not revived past its endpoint's slots", endpointRevived},
 	{"I15, H-W07: a disabled endpoint keeps what waits, listed, and sends it when enabled", endpointDisabled},
 	{"disabled while sending: the one being sent is recorded", endpointDisabledSending},
 	{"what a disabled endpoint has kept for 30 days fails, never just goes", endpointExpires},
@@ -199,6 +201,47 @@ func endpointTurns(r *rig) {
 	}
 	want(r, "of the slow", got[slow.ID], 2)
 	want(r, "of the quick", got[quick.ID], 3)
+}
+
+func endpointBacklog(r *rig) {
+	r.endpoint(types("much"), slots(100))
+	few := r.endpoint(types("few"), slots(100))
+	of := func(typ string) {
+		r.send(r.event("evt"+itoa(grantIDs.Add(1)), func(n *webhook.NewEvent) { n.Type = typ }))
+	}
+	for range 12 {
+		of("much")
+	}
+	of("few")
+	got := 0
+	for range 2 {
+		for _, j := range r.take(4) {
+			if j.Endpoint.ID == few.ID {
+				got++
+			}
+		}
+	}
+	want(r, "of the few, in two takes", got, 1)
+}
+
+func endpointRevived(r *rig) {
+	r.endpoint(slots(1))
+	r.delivery("evt1")
+	j := r.job()
+	r.delivery("evt2")
+	r.age("messages", "vis", "id = "+itoa(j.MessageID), time.Minute) // its lease alone is over; its claim is held
+	var other *webhook.Job
+	r.eventually("the slot is another's", func() bool {
+		r.sweep()
+		if l := r.take(10); len(l) == 1 {
+			other = &l[0]
+		}
+		return other != nil
+	})
+	want(r, "the heartbeat", r.beginJob(j), ledger.Applied{State: ledger.Started, Reason: queue.LeaseLost})
+	r.ends(outcome(other, ledger.Succeeded), ledger.Done)
+	want(r, "the heartbeat when a slot is free", r.beginJob(j).Applied, true)
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
 }
 
 func endpointDisabled(r *rig) {
