@@ -20,6 +20,10 @@ var cases = []kase{
 	{"lease over before the settling", playLate},
 	{"killed before the POST", playBefore},
 	{"killed between POST and record", playBetween},
+	{"killed before a publish is answered", playPublish},
+	{"killed before an event is answered", playEvent},
+	{"frozen while its request is out", playFrozen},
+	{"frozen at any instant", playAnyInstant},
 }
 
 // playTwice hands the same event over from two callers at once, the second one a retry of the first as far as the server

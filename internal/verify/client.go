@@ -12,7 +12,7 @@ import (
 
 // call makes one request of a server and decodes its data.
 func (s *server) call(ctx context.Context, method, path string, body, to any) (replay bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // longer than a server is frozen
 	defer cancel()
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -73,10 +73,98 @@ func (s *server) send(ctx context.Context, id string) (e sent, replay bool, err 
 	return e, replay, err
 }
 
+// answer is what a client was told of one thing that it handed over.
+type answer struct {
+	id       string // of the event or the message
+	delivery string // of an event
+	replay   bool
+}
+
+// handEvent hands event n over. Every second one has no id of its own, so that the Idempotency-Key alone tells it.
+func (s *server) handEvent(ctx context.Context, n int) (a answer, err error) {
+	body := map[string]any{"event_type": "verify.case", "payload": payload{n}}
+	if n%2 == 0 {
+		body["event_id"] = fmt.Sprint("evt_", n)
+	} else {
+		body["idempotency_key"] = fmt.Sprint("key-", n)
+	}
+	var e sent
+	if a.replay, err = s.call(ctx, "POST", "/v1/webhooks/events", body, &e); err != nil {
+		return a, err
+	}
+	if e.EventID == "" || len(e.Deliveries) != 1 {
+		return a, fmt.Errorf("event %d: answered %+v", n, e)
+	}
+	a.id, a.delivery = e.EventID, e.Deliveries[0].ID
+	return a, nil
+}
+
+const jobs = "jobs" // the queue of the runs that publish
+
+func (s *server) makeQueue(ctx context.Context) error {
+	var o struct{}
+	_, err := s.call(ctx, "POST", "/v1/queue/create", map[string]any{"name": jobs}, &o)
+	return err
+}
+
+// handMessage publishes message n.
+func (s *server) handMessage(ctx context.Context, n int) (a answer, err error) {
+	var m message
+	a.replay, err = s.call(ctx, "POST", "/v1/queue/publish", map[string]any{
+		"queue": jobs, "payload": payload{n}, "idempotency_key": fmt.Sprint("key-", n),
+	}, &m)
+	a.id = m.ID
+	return a, err
+}
+
+// payload tells a thing that was handed over from the others.
+type payload struct {
+	N int `json:"n"`
+}
+
+// message is a message as a consumer gets it.
+type message struct {
+	ID      string  `json:"message_id"`
+	Receipt string  `json:"receipt_handle"`
+	Payload payload `json:"payload"`
+}
+
+// consume takes messages and acks them, until there are none.
+func (s *server) consume(ctx context.Context, each func(message)) error {
+	for {
+		var got struct {
+			Items []message `json:"items"`
+		}
+		if _, err := s.call(ctx, "POST", "/v1/queue/consume", map[string]any{"queue": jobs, "max_messages": 100}, &got); err != nil || len(got.Items) == 0 {
+			return err
+		}
+		for _, m := range got.Items {
+			each(m)
+			var a struct {
+				Acked bool `json:"acked"`
+			}
+			if _, err := s.call(ctx, "POST", "/v1/queue/ack", map[string]any{"queue": jobs, "receipt_handle": m.Receipt}, &a); err != nil {
+				return err
+			}
+			if !a.Acked {
+				return fmt.Errorf("the ack of message %s was refused", m.ID)
+			}
+		}
+	}
+}
+
+// resolve rules on a delivery of which nobody could know whether it came.
+func (s *server) resolve(ctx context.Context, id, as string) error {
+	var o struct{}
+	_, err := s.call(ctx, "POST", "/v1/webhooks/deliveries/"+id+"/resolve", map[string]any{"as": as, "note": "the receiver was asked"}, &o)
+	return err
+}
+
 // delivery is a delivery as a server tells it.
 type delivery struct {
 	ID       string `json:"delivery_id"`
 	State    string `json:"state"`
+	Key      string `json:"delivery_key"`
 	Attempts []struct {
 		Outcome string `json:"outcome"`
 		Error   string `json:"error"`

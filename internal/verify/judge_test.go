@@ -7,19 +7,21 @@ import (
 	"testing"
 )
 
-// seen makes a receiver that read each key so many times.
-func seen(requests map[string]int) *receiver {
-	r := &receiver{requests: requests, effects: map[string]int{}}
-	for k := range requests {
-		r.effects[k] = 1
+// seen makes the tally of a receiver that read each key so many times.
+func seen(requests map[string]int) *tally {
+	t := newTally()
+	for k, n := range requests {
+		for range n {
+			t.read(k)
+		}
 	}
-	return r
+	return t
 }
 
 // What goes wrong in a store or on the wire must show: a verifier that finds nothing is worth nothing.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	good := facts{Events: 1, Deliveries: 1, Claims: 1, Done: 1, Attempts: 1, Delivered: 1}
+	good := facts{Events: 1, Deliveries: 1, Claims: 1, Done: 1, Made: 1, Attempts: 1, Delivered: 1}
 	with := func(change func(*facts)) facts { f := good; change(&f); return f }
 	for name, c := range map[string]struct {
 		facts    facts
@@ -41,12 +43,16 @@ func TestJudge(t *testing.T) {
 		"delivered twice":          {with(func(f *facts) { f.Delivered = 2 }), map[string]int{"k": 1}, 1, "doubled"},
 		"a request not recorded":   {good, map[string]int{"k": 2}, 2, "lost"},
 		"a message left":           {with(func(f *facts) { f.Messages = 1 }), map[string]int{"k": 1}, 1, "unfinished"},
+		"no message":               {with(func(f *facts) { f.Made = 0 }), map[string]int{"k": 1}, 1, "lost"},
+		"two messages":             {with(func(f *facts) { f.Made = 2 }), map[string]int{"k": 1}, 1, "doubled"},
+		"gone too early":           {with(func(f *facts) { f.Early = 1 }), map[string]int{"k": 1}, 1, "lost"},
+		"leased twice":             {with(func(f *facts) { f.Broken = []string{"message 1 went from lease 1 to 2, early"} }), map[string]int{"k": 1}, 1, "doubled"},
 		"a slot left":              {with(func(f *facts) { f.InFlight = 1 }), map[string]int{"k": 1}, 1, "unfinished"},
 		"a claim open":             {with(func(f *facts) { f.Done = 0 }), map[string]int{"k": 1}, 1, "unfinished"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &run{verdict: &verdict{}, receiver: seen(c.requests), ids: []string{"dlv_1"}}
+			r := &run{verdict: &verdict{}, tally: seen(c.requests), ids: []string{"dlv_1"}}
 			r.judge(c.facts, c.most)
 			var got []string
 			for name, yes := range map[string]bool{"lost": r.verdict.lost, "doubled": r.verdict.doubled, "unfinished": r.verdict.unfinished} {

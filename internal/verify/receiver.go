@@ -3,10 +3,12 @@ package verify
 import (
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 )
 
 // request is one request that the receiver read to its end.
@@ -16,20 +18,43 @@ type request struct {
 	gone       <-chan struct{}
 }
 
+// tally counts what was read under each key, and the effects: one of each new key.
+type tally struct {
+	mu                sync.Mutex
+	requests, effects map[string]int
+}
+
+func newTally() *tally { return &tally{requests: map[string]int{}, effects: map[string]int{}} }
+
+func (t *tally) read(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.requests[key]++
+	if t.requests[key] == 1 {
+		t.effects[key]++ // it dedups
+	}
+}
+
+// seen gives how much was read by key, and the effects.
+func (t *tally) seen() (requests, effects map[string]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.requests), maps.Clone(t.effects)
+}
+
 // receiver reads requests, makes one effect of each new key, and answers when the run says so.
 type receiver struct {
+	*tally
 	server  *httptest.Server
 	arrived chan *request // for runs that answer by hand; requests beyond its size answer themselves
-
-	mu       sync.Mutex
-	byHand   int            // so many more requests
-	requests map[string]int // by key
-	effects  map[string]int
+	byHand  atomic.Int64  // so many more requests
+	linger  func()        // before an answer that is not given by hand
 }
 
 // newReceiver listens on l, or on a free port. The first byHand requests are answered by hand.
 func newReceiver(l net.Listener, byHand int) *receiver {
-	r := &receiver{arrived: make(chan *request, 2), byHand: byHand, requests: map[string]int{}, effects: map[string]int{}}
+	r := &receiver{tally: newTally(), arrived: make(chan *request, 2), linger: func() {}}
+	r.byHand.Store(int64(byHand))
 	r.server = httptest.NewUnstartedServer(r)
 	if l != nil {
 		r.server.Listener.Close()
@@ -44,15 +69,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return // cut before its end: not a request
 	}
 	q := &request{key: req.Header.Get("Idempotency-Key"), event: req.Header.Get("webhook-id"), answer: make(chan int, 1), gone: req.Context().Done()}
-	r.mu.Lock()
-	r.requests[q.key]++
-	if r.requests[q.key] == 1 {
-		r.effects[q.key]++ // it dedups
-	}
-	byHand := r.byHand > 0
-	r.byHand--
-	r.mu.Unlock()
-	if !byHand {
+	r.read(q.key)
+	if r.byHand.Add(-1) < 0 {
+		r.linger()
 		w.WriteHeader(http.StatusOK)
 		return
 	}
@@ -72,20 +91,6 @@ func (r *receiver) next(ctx context.Context) (*request, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-// seen gives how many requests it read by key, and the effects.
-func (r *receiver) seen() (requests, effects map[string]int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	requests, effects = map[string]int{}, map[string]int{}
-	for k, n := range r.requests {
-		requests[k] = n
-	}
-	for k, n := range r.effects {
-		effects[k] = n
-	}
-	return requests, effects
 }
 
 func (r *receiver) close() {

@@ -17,8 +17,12 @@ type run struct {
 	n        int
 	dice     *rand.Rand
 	servers  []*server
+	started  int
+	kills    int
 	receiver *receiver
+	tally    *tally   // of what the receiver read
 	ids      []string // of the deliveries that were answered
+	resolved int      // of them ruled delivered by hand, as a person would who asks the receiver
 }
 
 // restTime is how long a run may take to come to rest by itself after its fault: a lease, the sweep, a few rungs of a second.
@@ -26,7 +30,8 @@ const restTime = lease + 25*time.Second
 
 // start starts a server on the run's store.
 func (r *run) start(ctx context.Context) (*server, error) {
-	name := fmt.Sprintf("onceward-verify-%d-%c", r.n, 'a'+len(r.servers))
+	r.started++
+	name := fmt.Sprintf("onceward-verify-%d-%d", r.n, r.started)
 	s, err := startServer(ctx, r.config.Program, name, r.ground.url(name))
 	if err == nil {
 		r.servers = append(r.servers, s)
@@ -37,11 +42,12 @@ func (r *run) start(ctx context.Context) (*server, error) {
 // receive starts the receiver; the first byHand requests wait for the run's word.
 func (r *run) receive(l net.Listener, byHand int) *receiver {
 	r.receiver = newReceiver(l, byHand)
+	r.tally = r.receiver.tally
 	return r.receiver
 }
 
-// open starts what every case needs: a server, a second one where the store is shared, and an endpoint at address.
-func (r *run) open(ctx context.Context, address, policy string) (*server, error) {
+// serve starts what every case needs: a server, a second one where the store is shared, and the triggers.
+func (r *run) serve(ctx context.Context) (*server, error) {
 	s, err := r.start(ctx)
 	if err != nil {
 		return nil, err
@@ -49,10 +55,23 @@ func (r *run) open(ctx context.Context, address, policy string) (*server, error)
 	if err := watch(ctx, r.ground); err != nil {
 		return nil, err
 	}
-	if r.ground.shared() {
-		if _, err := r.start(ctx); err != nil {
-			return nil, err
-		}
+	return s, r.second(ctx)
+}
+
+// second starts a second server where the store is shared and there is but one.
+func (r *run) second(ctx context.Context) error {
+	if !r.ground.shared() || len(r.servers) > 1 {
+		return nil
+	}
+	_, err := r.start(ctx)
+	return err
+}
+
+// open serves, with an endpoint at address.
+func (r *run) open(ctx context.Context, address, policy string) (*server, error) {
+	s, err := r.serve(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return s, s.makeEndpoint(ctx, "http://"+address, policy)
 }
@@ -83,6 +102,7 @@ func (r *run) holder(ctx context.Context) (*server, error) {
 // killed kills a server and gives the one that goes on: the other one, or itself started again.
 func (r *run) killed(ctx context.Context, s *server) (*server, error) {
 	s.kill()
+	r.kills++
 	for i, o := range r.servers {
 		if o == s {
 			r.servers = append(r.servers[:i], r.servers[i+1:]...)
@@ -151,11 +171,7 @@ func (r *run) rest(ctx context.Context, s *server, mostRequests int) error {
 	if !done {
 		v.note(&v.unfinished, "after %v a delivery is %s: %+v", restTime, last.State, last)
 	}
-	var stops []error
-	for _, s := range r.servers {
-		stops = append(stops, s.stop(ctx))
-	}
-	if err := errors.Join(stops...); err != nil {
+	if err := r.stopAll(ctx); err != nil {
 		return err
 	}
 	f, err := readFacts(ctx, r.ground)
@@ -166,9 +182,45 @@ func (r *run) rest(ctx context.Context, s *server, mostRequests int) error {
 	return nil
 }
 
+// stopAll stops the servers, each within the time that it promises.
+func (r *run) stopAll(ctx context.Context) error {
+	var stops []error
+	for _, s := range r.servers {
+		stops = append(stops, s.stop(ctx))
+	}
+	return errors.Join(stops...)
+}
+
 func (r *run) judge(f facts, mostRequests int) {
 	v, want := r.verdict, len(r.ids)
-	requests, effects := r.receiver.seen()
+	r.judgeEffects(want, mostRequests)
+	r.judgeHistory(f, want)
+	for what, n := range map[string]int{"events": f.Events, "deliveries": f.Deliveries, "claims": f.Claims} {
+		switch {
+		case n < want:
+			v.note(&v.lost, "%d %s of %d", n, what, want)
+		case n > want:
+			v.note(&v.doubled, "%d %s instead of %d", n, what, want)
+		}
+	}
+	if f.Done != f.Claims {
+		v.note(&v.unfinished, "%d of %d claims are done", f.Done, f.Claims)
+	}
+	if f.Messages != 0 || f.InFlight != 0 {
+		v.note(&v.unfinished, "%d messages and %d slots in use are left", f.Messages, f.InFlight)
+	}
+	if f.Delivered+r.resolved != want {
+		v.note(&v.doubled, "%d attempts are recorded as delivered, of %d", f.Delivered, want-r.resolved)
+	}
+	if f.Attempts < v.requests {
+		v.note(&v.lost, "%d requests and only %d attempts in the history", v.requests, f.Attempts)
+	}
+}
+
+// judgeEffects holds what was read against so many things handed over.
+func (r *run) judgeEffects(want, mostRequests int) {
+	v := r.verdict
+	requests, effects := r.tally.seen()
 	for _, key := range sortedKeys(requests) {
 		n := requests[key]
 		v.requests += n
@@ -184,29 +236,23 @@ func (r *run) judge(f facts, mostRequests int) {
 	case v.effects < want:
 		v.note(&v.lost, "%d effects of %d", v.effects, want)
 	case v.effects > want:
-		v.note(&v.doubled, "%d effects of %d: the same event came under several keys", v.effects, want)
+		v.note(&v.doubled, "%d effects of %d: the same one came under several keys", v.effects, want)
 	}
-	for what, n := range map[string]int{"events": f.Events, "deliveries": f.Deliveries, "claims": f.Claims} {
-		switch {
-		case n < want:
-			v.note(&v.lost, "%d %s of %d", n, what, want)
-		case n > want:
-			v.note(&v.doubled, "%d %s instead of %d", n, what, want)
-		}
-	}
-	if f.Done != f.Claims {
-		v.note(&v.unfinished, "%d of %d claims are done", f.Done, f.Claims)
-	}
-	if f.Messages != 0 || f.InFlight != 0 {
-		v.note(&v.unfinished, "%d messages and %d slots in use are left", f.Messages, f.InFlight)
+}
+
+// judgeHistory holds what the store went through against so many things handed over.
+func (r *run) judgeHistory(f facts, want int) {
+	v := r.verdict
+	switch {
+	case f.Made < want:
+		v.note(&v.lost, "%d messages were made of %d", f.Made, want)
+	case f.Made > want:
+		v.note(&v.doubled, "%d messages were made instead of %d", f.Made, want)
 	}
 	if f.Early > 0 {
 		v.note(&v.lost, "%d messages were gone before their key was closed", f.Early)
 	}
-	if f.Delivered != want {
-		v.note(&v.doubled, "%d attempts are recorded as delivered, of %d", f.Delivered, want)
-	}
-	if f.Attempts < v.requests {
-		v.note(&v.lost, "%d requests and only %d attempts in the history", v.requests, f.Attempts)
+	for _, what := range f.Broken {
+		v.note(&v.doubled, "%s", what)
 	}
 }

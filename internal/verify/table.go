@@ -11,12 +11,8 @@ func (r Report) Table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CASE\tSTORE\tRUNS\tREQUESTS\tREPEATED\tEFFECTS\tLOST\tDOUBLED\tUNFINISHED\tFAILED\tSECONDS\t")
 	for _, x := range r.Rows {
-		state := "ok"
-		if !x.OK() {
-			state = "NOT OK"
-		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f\t%s\n", x.Case, x.Store, x.Times, x.Requests, x.Repeated, x.Effects,
-			x.Lost, x.Doubled, x.Unfinished, x.Failed, x.Seconds, state)
+			x.Lost, x.Doubled, x.Unfinished, x.Failed, x.Seconds, x.state())
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -1,7 +1,8 @@
-// Package verify kills servers where they can die and counts what a receiver saw: `onceward verify`.
+// Package verify kills and freezes servers where they can die and counts what a receiver saw: `onceward verify`.
 //
-// Each case is run on a store of its own with real processes of this same program and SIGKILL, many times side by side, the kill at
-// a random instant of its window. The receiver lives in this process; it can hold an answer or a connection, so that the kill
+// Each case is run on a store of its own with real processes of this same program, SIGKILL and SIGSTOP, many times side by side, at
+// a random instant of its window. The servers are the product's own, with nothing built in for this: the receiver lives in this
+// process and can hold an answer or a connection, the store is looked at and held from outside, so that the kill
 // falls where it is meant to. What counts is what the receiver saw and what stands in the database afterwards, read
 // from outside; no server's own log is believed.
 package verify
@@ -36,10 +37,10 @@ type Row struct {
 	Case       string   `json:"case"`
 	Store      string   `json:"store"`
 	Times      int      `json:"times"`
-	Requests   int      `json:"requests"`   // that the receiver read
+	Requests   int      `json:"requests"`   // that the receiver read; of a published message: what a consumer received
 	Effects    int      `json:"effects"`    // that it made of them, one for each new key
 	Repeated   int      `json:"repeated"`   // requests under a key it had read before, allowed by the case
-	Lost       int      `json:"lost"`       // runs whose event, delivery or effect is missing
+	Lost       int      `json:"lost"`       // runs whose event, delivery, message or effect is missing
 	Doubled    int      `json:"doubled"`    // runs with more than the case allows
 	Unfinished int      `json:"unfinished"` // runs that did not come to rest
 	Failed     int      `json:"failed"`     // runs that could not be carried out
@@ -49,6 +50,13 @@ type Row struct {
 
 // OK reports whether nothing was lost, doubled or left unfinished, and each run was carried out.
 func (r Row) OK() bool { return r.Lost+r.Doubled+r.Unfinished+r.Failed == 0 }
+
+func (r Row) state() string {
+	if r.OK() {
+		return "ok"
+	}
+	return "NOT OK"
+}
 
 // Report is the whole.
 type Report struct {
@@ -72,12 +80,12 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		c.Progress = io.Discard
 	}
 	report := Report{OK: true, Seed: c.Seed, Rows: []Row{}}
-	var grounds []func() (ground, error)
+	grounds := map[string]func() (ground, error){}
 	if c.SQLite {
-		grounds = append(grounds, newFile)
+		grounds["sqlite"] = newFile
 	}
 	if c.Postgres != "" {
-		grounds = append(grounds, func() (ground, error) { return newDatabase(ctx, c.Postgres) })
+		grounds["postgres"] = func() (ground, error) { return newDatabase(ctx, c.Postgres) }
 	}
 	if len(grounds) == 0 {
 		return report, errors.New("verify: no store to run on")
@@ -85,44 +93,91 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Only != "" && !slices.Contains(Cases(), c.Only) {
 		return report, fmt.Errorf("verify: there is no case %q; there are %q", c.Only, Cases())
 	}
+	var all []*series
 	for _, k := range cases {
 		if c.Only != "" && c.Only != k.name {
 			continue
 		}
-		for _, g := range grounds {
-			row := c.runCase(ctx, k, g)
-			if err := ctx.Err(); err != nil {
-				return report, err
+		for _, store := range []string{"sqlite", "postgres"} {
+			if g := grounds[store]; g != nil {
+				all = append(all, &series{kase: k, store: store, newGround: g, verdicts: make([]verdict, c.Times)})
 			}
-			report.Rows = append(report.Rows, row)
-			report.OK = report.OK && row.OK()
 		}
+	}
+	c.play(ctx, all)
+	if err := ctx.Err(); err != nil {
+		return report, err
+	}
+	for _, s := range all {
+		row := s.row()
+		report.Rows = append(report.Rows, row)
+		report.OK = report.OK && row.OK()
 	}
 	return report, nil
 }
 
-// runCase runs a case c.Times times, c.Lanes at a time.
-func (c Config) runCase(ctx context.Context, k kase, newGround func() (ground, error)) Row {
-	start := time.Now()
-	verdicts := make([]verdict, c.Times)
+// series is the runs of one case on one store.
+type series struct {
+	kase
+	store     string
+	newGround func() (ground, error)
+	verdicts  []verdict
+
+	mu          sync.Mutex
+	played      int
+	first, last time.Time
+}
+
+// play makes the runs of all series, in their order, c.Lanes at a time. Most of a run is waiting, so one series begins while the one before
+// it ends.
+func (c Config) play(ctx context.Context, all []*series) {
+	type turn struct {
+		s *series
+		i int
+	}
+	next := make(chan turn)
 	var lanes sync.WaitGroup
-	next := make(chan int)
-	for range min(c.Lanes, c.Times) {
+	var saying sync.Mutex
+	for range min(c.Lanes, c.Times*len(all)) {
 		lanes.Go(func() {
-			for i := range next {
-				verdicts[i] = c.runOnce(ctx, k, i, newGround)
+			for t := range next {
+				start := time.Now()
+				v := c.runOnce(ctx, t.s.kase, t.i, t.s.newGround)
+				if t.s.end(t.i, v, start) && ctx.Err() == nil {
+					row := t.s.row()
+					saying.Lock()
+					fmt.Fprintf(c.Progress, "%s on %s: %s (%d runs, %.1f s)\n", row.Case, row.Store, row.state(), row.Times, row.Seconds)
+					saying.Unlock()
+				}
 			}
 		})
 	}
-	for i := range c.Times {
-		next <- i
+	for _, s := range all {
+		for i := range c.Times {
+			next <- turn{s, i}
+		}
 	}
 	close(next)
 	lanes.Wait()
+}
 
-	row := Row{Case: k.name, Times: c.Times, Seconds: time.Since(start).Round(100 * time.Millisecond).Seconds(), Reasons: []string{}}
-	for i, v := range verdicts {
-		row.Store = v.store
+// end notes what came of a run, and reports whether it was the series' last.
+func (s *series) end(i int, v verdict, start time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.verdicts[i] = v
+	if s.first.IsZero() || start.Before(s.first) {
+		s.first = start
+	}
+	s.last = time.Now()
+	s.played++
+	return s.played == len(s.verdicts)
+}
+
+// row sums the series up once it was played.
+func (s *series) row() Row {
+	row := Row{Case: s.name, Store: s.store, Times: len(s.verdicts), Seconds: s.last.Sub(s.first).Round(100 * time.Millisecond).Seconds(), Reasons: []string{}}
+	for i, v := range s.verdicts {
 		row.Requests += v.requests
 		row.Effects += v.effects
 		row.Repeated += v.repeated
@@ -137,11 +192,6 @@ func (c Config) runCase(ctx context.Context, k kase, newGround func() (ground, e
 			row.Reasons = append(row.Reasons, fmt.Sprintf("run %d: %s", i, w))
 		}
 	}
-	state := "ok"
-	if !row.OK() {
-		state = "NOT OK"
-	}
-	fmt.Fprintf(c.Progress, "%s on %s: %s (%d runs, %.1f s)\n", k.name, row.Store, state, row.Times, row.Seconds)
 	return row
 }
 
@@ -153,7 +203,6 @@ func count(n *int, yes bool) {
 
 // verdict is what came of one run.
 type verdict struct {
-	store                       string
 	requests, effects, repeated int
 	lost, doubled, unfinished   bool
 	reasons                     []string
@@ -172,7 +221,6 @@ func (c Config) runOnce(ctx context.Context, k kase, i int, newGround func() (gr
 	if err != nil {
 		return verdict{err: err}
 	}
-	v.store = g.name()
 	r := &run{config: c, ground: g, verdict: &v, n: i, dice: rand.New(rand.NewPCG(c.Seed, uint64(i)))}
 	defer func() {
 		r.killAll()
