@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -9,6 +10,7 @@ import (
 	"uuid"
 
 	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/internal/fault"
 )
 
 // statusGone is observed, never sent: the client went away before its answer.
@@ -44,17 +46,17 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	defer c.leave()
 	defer func() {
 		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler {
-				panic(p)
-			}
 			c.panicked(p)
 		}
 		s.Observe(c.route, method(r.Method), c.status, time.Since(c.start))
+		if c.status == statusGone {
+			panic(http.ErrAbortHandler) // an answer of nothing would be a 200
+		}
 	}()
 	data, err := c.run(rt)
 	// A client that has only closed its side of the connection looks the same as one that is gone: it is answered, unless
 	// there is nothing to say or something to undo.
-	if c.ctx.Err() != nil && (err != nil || c.lost != nil) {
+	if c.ctx.Err() != nil && (c.lost != nil || err != nil && !refused(err)) {
 		c.gone()
 		return
 	}
@@ -65,6 +67,12 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	if err := c.answer(data); err != nil {
 		c.gone()
 	}
+}
+
+// refused reports whether err says what is wrong with the request, and not only that it was given up.
+func refused(err error) bool {
+	e, ok := errors.AsType[*fault.Error](err)
+	return ok && statuses[e.Code] >= 400 && statuses[e.Code] < 500
 }
 
 // method gives a request's method a name from a bounded set.

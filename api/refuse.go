@@ -20,9 +20,12 @@ func Refusing(ctx context.Context, err error) context.Context {
 }
 
 // refusal says why a request is answered before anybody looks at what it wants; nil if it is not.
-func refusal(r *http.Request) error {
-	if err, ok := r.Context().Value(refusing{}).(error); ok && r.URL.Path != "/healthz" {
-		return err
+func refusal(w http.ResponseWriter, r *http.Request) error {
+	if err, ok := r.Context().Value(refusing{}).(error); ok {
+		w.Header().Set("Connection", "close")
+		if r.URL.Path != "/healthz" {
+			return err
+		}
 	}
 	n, largest, most := len(r.Method)+len(r.RequestURI), "the address", len(r.RequestURI)
 	for name, values := range r.Header {
@@ -35,6 +38,7 @@ func refusal(r *http.Request) error {
 		}
 	}
 	if n > maxHeaders {
+		w.Header().Set("Connection", "close")
 		return fault.New(fault.HeadersTooLarge, "the request's address and headers have %d bytes; at most %d", n, maxHeaders).
 			WithHint("%s has the most of them, %d", largest, most)
 	}

@@ -27,7 +27,7 @@ const (
 // ones have what the http.Server gives them.
 const (
 	paceStart = 20 * time.Second
-	pace      = 64 << 10
+	pace      = 128 << 10
 )
 
 func paced(from time.Time, n int) time.Time {
@@ -123,7 +123,7 @@ func ended(err error) error {
 		return tooLarge()
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fault.New(fault.InvalidArgument, "the body came too slowly; it has %v, and a second more for each %d bytes", paceStart, pace).
+		return fault.New(fault.InvalidArgument, "the body came too slowly: a small one may take %v, a larger one a second more for each %d bytes", paceStart, pace).
 			WithHint("send the call again on a better line, or in parts").Wrap(err)
 	}
 	return fault.New(fault.InvalidArgument, "the body ended before it was whole").WithHint("send the call again, with the whole body").Wrap(err)

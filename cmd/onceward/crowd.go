@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 type crowd struct {
 	net.Listener
 	max, spare int64
+	log        *slog.Logger
 	open       atomic.Int64
 }
 
@@ -33,6 +36,9 @@ func (l *crowd) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				l.log.Warn("a connection could not be taken", "error", err) // it goes on: net/http waits up to a second between
+			}
 			return nil, err
 		}
 		n := l.open.Add(1)

@@ -29,8 +29,7 @@ func httpServer(h http.Handler) *http.Server {
 	}
 }
 
-// listen takes the address, with a place for so many connections, under TLS if there is a certificate, and gives the part that
-// answers there.
+// listen takes the address, and reads the certificate if there is one.
 func (c *serveCmd) listen(log *slog.Logger) (*crowd, *certificate, error) {
 	var cert *certificate
 	if c.TLSCert != "" {
@@ -43,14 +42,14 @@ func (c *serveCmd) listen(log *slog.Logger) (*crowd, *certificate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &crowd{Listener: l, max: int64(c.MaxConnections), spare: crowdSpare}, cert, nil
+	return &crowd{Listener: l, max: int64(c.MaxConnections), spare: crowdSpare, log: log}, cert, nil
 }
 
 // answer gives the parts that answer with h on l, over TLS (HTTP/2 and HTTP/1.1) if there is a certificate.
 func answer(l *crowd, cert *certificate, h http.Handler, log *slog.Logger) []group.Part {
 	s := httpServer(h)
 	s.ConnContext = l.greet
-	s.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	s.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // whose handshake failed, which is whoever knocks
 	if cert == nil {
 		return []group.Part{serveHTTP("http", l, s)}
 	}

@@ -42,6 +42,7 @@ var subjects = []struct {
 	{"envelope", checkEnvelope},
 	{"access", checkAccess},
 	{"bodies", checkBodies},
+	{"headers", checkHeaders},
 	{"lists", checkLists},
 	{"ids", checkIDs},
 	{"queues", checkQueues},

@@ -216,6 +216,17 @@ func (a answer) refused(t testing.TB, status int, code string, field ...string) 
 	}
 }
 
+// says wants an error's message and hint to have these in them.
+func (a answer) says(t testing.TB, words ...string) {
+	t.Helper()
+	e, _ := a.body["error"].(object)
+	for _, w := range words {
+		if said := text(e["message"]) + " · " + text(e["hint"]); !strings.Contains(said, w) {
+			t.Errorf("%q does not say %q", said, w)
+		}
+	}
+}
+
 // fields wants exactly these names.
 func fields(t testing.TB, what string, o object, names string) {
 	t.Helper()
