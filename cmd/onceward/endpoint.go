@@ -29,7 +29,7 @@ type endpointSettings struct {
 	Timeout     *time.Duration    `help:"Of an attempt, 1s to 30s (15s)."`
 	Ladder      []time.Duration   `help:"Waits between tries: 30s,2m,10m,1h,6h,24h unless told."`
 	Retry4xx    *bool             `name:"retry-4xx" negatable:"" help:"Try again after a 4xx (yes)."`
-	Policy      *string           `help:"idempotent (the receiver knows our key) or once (it does not)."`
+	Policy      *string           `enum:"idempotent,once" help:"idempotent (the receiver knows our key) or once (it does not)."`
 	Window      *time.Duration    `help:"How long the receiver remembers our key (for ever)."`
 	MaxInFlight *int              `help:"Most attempts at a time (10)."`
 }
@@ -59,14 +59,19 @@ func (s *endpointSettings) body(o object) object {
 
 type endpointCreateCmd struct {
 	remote
+	keyed
 	endpointSettings
 	Target string  `arg:"" help:"URL to send to."`
 	Tenant *string `help:"The customer it belongs to."`
 	Secret *string `help:"Signing secret, whsec_… (else made)."`
 }
 
+func (endpointCreateCmd) Help() string {
+	return examples("endpoint create https://example.com/hook", "endpoint create https://example.com/hook --tenant acme --event-type 'ticket.*' --ladder 30s,5m,1h")
+}
+
 func (c *endpointCreateCmd) Run(ctx context.Context, out output) error {
-	body := c.body(object{"url": c.Target})
+	body := c.body(c.into(object{"url": c.Target}))
 	with(body, "tenant", c.Tenant)
 	with(body, "secret", c.Secret)
 	var o object
@@ -81,8 +86,12 @@ type endpointListCmd struct {
 	Tenant string `help:"Of this tenant alone."`
 }
 
+func (endpointListCmd) Help() string {
+	return examples("endpoint list", "endpoint list --tenant acme -q")
+}
+
 func (c *endpointListCmd) Run(ctx context.Context, out output) error {
-	return c.show(ctx, out, query(endpointsPath, "tenant", c.Tenant), "endpoint_id", "url", "tenant", "event_types", "policy", "disabled", "created_at")
+	return c.show(ctx, out, query(endpointsPath, "tenant", c.Tenant), "endpoint_id", "url", "disabled", "tenant", "event_types", "policy", "created_at")
 }
 
 // endpointOne names an endpoint.
@@ -103,16 +112,31 @@ func (c *endpointOne) act(ctx context.Context, out output, method, verb string, 
 	return c.fields(out, o, "endpoint_id", "url", "secret")
 }
 
-type endpointGetCmd struct{ endpointOne }
+type endpointGetCmd struct {
+	looker
+	ID string `arg:"" help:"Endpoint id, ep_…"`
+}
+
+func (endpointGetCmd) Help() string { return examples("endpoint get " + exampleEndpoint) }
 
 func (c *endpointGetCmd) Run(ctx context.Context, out output) error {
-	return c.act(ctx, out, "GET", "", nil)
+	return c.look(ctx, out, func(out output) (bool, error) {
+		var o object
+		if _, err := c.call(ctx, "GET", endpointsPath+"/"+url.PathEscape(c.ID), nil, &o); err != nil {
+			return false, err
+		}
+		return false, c.fields(out, o, "endpoint_id", "url")
+	})
 }
 
 type endpointUpdateCmd struct {
 	endpointOne
 	endpointSettings
 	Target *string `name:"target" help:"URL to send to."`
+}
+
+func (endpointUpdateCmd) Help() string {
+	return examples("endpoint update " + exampleEndpoint + " --timeout 5s --max-in-flight 20")
 }
 
 func (c *endpointUpdateCmd) Run(ctx context.Context, out output) error {
@@ -126,11 +150,19 @@ func (c *endpointUpdateCmd) Run(ctx context.Context, out output) error {
 
 type endpointDeleteCmd struct{ endpointOne }
 
+func (endpointDeleteCmd) Help() string {
+	return examples("endpoint delete " + exampleEndpoint)
+}
+
 func (c *endpointDeleteCmd) Run(ctx context.Context, out output) error {
 	return c.act(ctx, out, "DELETE", "", nil)
 }
 
 type endpointEnableCmd struct{ endpointOne }
+
+func (endpointEnableCmd) Help() string {
+	return examples("endpoint enable " + exampleEndpoint)
+}
 
 func (c *endpointEnableCmd) Run(ctx context.Context, out output) error {
 	return c.act(ctx, out, "POST", "enable", object{})
@@ -138,33 +170,49 @@ func (c *endpointEnableCmd) Run(ctx context.Context, out output) error {
 
 type endpointDisableCmd struct{ endpointOne }
 
+func (endpointDisableCmd) Help() string {
+	return examples("endpoint disable " + exampleEndpoint)
+}
+
 func (c *endpointDisableCmd) Run(ctx context.Context, out output) error {
 	return c.act(ctx, out, "POST", "disable", object{})
 }
 
 type endpointRotateCmd struct {
 	endpointOne
+	keyed
 	Secret *string        `help:"The new secret, whsec_… (else made)."`
 	Grace  *time.Duration `help:"How long the old one signs too (24h)."`
 }
 
+func (endpointRotateCmd) Help() string {
+	return examples("endpoint rotate "+exampleEndpoint, "endpoint rotate "+exampleEndpoint+" --grace 0s")
+}
+
 func (c *endpointRotateCmd) Run(ctx context.Context, out output) error {
-	body := object{}
+	body := c.into(object{})
 	with(body, "secret", c.Secret)
 	with(body, "grace_seconds", seconds(c.Grace))
 	return c.act(ctx, out, "POST", "rotate_secret", body)
 }
 
-type endpointTestCmd struct{ endpointOne }
+type endpointTestCmd struct {
+	endpointOne
+	keyed
+}
+
+func (endpointTestCmd) Help() string {
+	return examples("endpoint test " + exampleEndpoint)
+}
 
 func (c *endpointTestCmd) Run(ctx context.Context, out output) error {
 	var o object
-	if _, err := c.call(ctx, "POST", endpointsPath+"/"+url.PathEscape(c.ID)+"/test", object{}, &o); err != nil {
+	if _, err := c.call(ctx, "POST", endpointsPath+"/"+url.PathEscape(c.ID)+"/test", c.into(object{}), &o); err != nil {
 		return err
 	}
 	if c.JSON {
 		return printJSON(out, o)
 	}
-	_, err := fmt.Fprintf(out, "sent %s; onceward delivery list --event-id %s shows what came of it\n", cell(o["event_id"]), cell(o["event_id"]))
+	_, err := fmt.Fprintf(out, "sent %s; onceward delivery list --event-id %s shows what came of it\n", line(o["event_id"]), line(o["event_id"]))
 	return err
 }

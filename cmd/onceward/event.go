@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json/jsontext"
 	"fmt"
@@ -19,13 +20,17 @@ const eventsPath = "/v1/webhooks/events"
 
 type eventSendCmd struct {
 	remote
-	Type           string   `arg:"" help:"Event type, such as ticket.resolved."`
-	Payload        string   `arg:"" optional:"" default:"{}" help:"Any JSON; - reads standard input."`
-	ID             *string  `name:"id" help:"Event id: the same again is the same event (else made)."`
-	Tenant         *string  `help:"The customer it is for."`
-	Subject        *string  `help:"Whose data it is."`
-	Endpoint       []string `help:"To these endpoints alone, subscribed or not."`
-	IdempotencyKey *string  `help:"Key of this request."`
+	keyed
+	Type     string   `arg:"" help:"Event type, such as ticket.resolved."`
+	Payload  string   `arg:"" optional:"" default:"{}" help:"Any JSON; - reads standard input."`
+	ID       *string  `name:"id" help:"Event id: the same again is the same event (else made)."`
+	Tenant   *string  `help:"The customer it is for."`
+	Subject  *string  `help:"Whose data it is."`
+	Endpoint []string `help:"To these endpoints alone, subscribed or not."`
+}
+
+func (eventSendCmd) Help() string {
+	return examples(`event send ticket.resolved '{"ticket": 7}' --id evt_7`, `event send ticket.resolved - --tenant acme <ticket.json`)
 }
 
 func (c *eventSendCmd) Run(ctx context.Context, out output) error {
@@ -33,11 +38,10 @@ func (c *eventSendCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
-	body := object{"event_type": c.Type, "payload": payload}
+	body := c.into(object{"event_type": c.Type})
 	with(body, "event_id", c.ID)
 	with(body, "tenant", c.Tenant)
 	with(body, "subject", c.Subject)
-	with(body, "idempotency_key", c.IdempotencyKey)
 	if c.Endpoint != nil {
 		body["endpoint_ids"] = c.Endpoint
 	}
@@ -45,7 +49,11 @@ func (c *eventSendCmd) Run(ctx context.Context, out output) error {
 		EventID    string   `json:"event_id"`
 		Deliveries []object `json:"deliveries"`
 	}
-	replay, err := c.call(ctx, "POST", eventsPath, body, &o)
+	raw, err := withPayload(body, payload)
+	if err != nil {
+		return err
+	}
+	replay, err := c.call(ctx, "POST", eventsPath, raw, &o)
 	if err != nil {
 		return err
 	}
@@ -75,7 +83,7 @@ func readJSON(arg string) (jsontext.Value, error) {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
 	}
-	v := jsontext.Value(b)
+	v := jsontext.Value(bytes.TrimSpace(b))
 	if !v.IsValid() {
 		return nil, usage("the payload is not JSON: %.80s", b)
 	}
@@ -89,36 +97,31 @@ type eventListCmd struct {
 	Subject   string `help:"About this subject alone."`
 }
 
+func (eventListCmd) Help() string {
+	return examples("event list", "event list --tenant acme --event-type ticket.resolved")
+}
+
 func (c *eventListCmd) Run(ctx context.Context, out output) error {
 	return c.show(ctx, out, query(eventsPath, "tenant", c.Tenant, "event_type", c.EventType, "subject", c.Subject),
 		"event_id", "event_type", "tenant", "subject", "created_at")
 }
 
 type eventGetCmd struct {
-	remote
+	looker
 	ID string `arg:"" help:"Event id."`
 }
 
-func (c *eventGetCmd) Run(ctx context.Context, out output) error {
-	var o object
-	if _, err := c.call(ctx, "GET", eventsPath+"/"+url.PathEscape(c.ID), nil, &o); err != nil {
-		return err
-	}
-	if err := c.fields(out, o, "event_id", "event_type", "tenant", "subject", "created_at"); err != nil || c.JSON {
-		return err
-	}
-	return c.below(out, o, "deliveries", "delivery_id", "endpoint_id", "state")
-}
+func (eventGetCmd) Help() string { return examples("event get evt_7", "event get evt_7 --json") }
 
-// below prints a list that stands inside an object.
-func (r *remote) below(out output, o object, name string, columns ...string) error {
-	l, _ := o[name].([]any)
-	items := make([]object, 0, len(l))
-	for _, e := range l {
-		if m, ok := e.(object); ok {
-			items = append(items, m)
+func (c *eventGetCmd) Run(ctx context.Context, out output) error {
+	return c.look(ctx, out, func(out output) (bool, error) {
+		var o object
+		if _, err := c.call(ctx, "GET", eventsPath+"/"+url.PathEscape(c.ID), nil, &o); err != nil {
+			return false, err
 		}
-	}
-	fmt.Fprintf(out, "\n%s\n", name)
-	return r.rows(out, items, columns...)
+		if err := c.fields(out, o, "event_id", "event_type", "tenant", "subject", "created_at"); err != nil || c.JSON {
+			return false, err
+		}
+		return false, c.below(out, o, "deliveries", "delivery_id", "state", "endpoint_id")
+	})
 }

@@ -22,11 +22,9 @@ type keyCreateCmd struct {
 	Project *string  `help:"Of this project, prj_… (that of your key)."`
 }
 
-func (c *keyCreateCmd) Help() string {
-	return `Examples:
-  onceward key create --scope publish --name shop
-  onceward key create --scope consume,read --expires 720h --json
-  onceward key create --scope admin --project prj_… --name "team 7"`
+func (keyCreateCmd) Help() string {
+	return examples("key create --scope publish --name shop", "key create --scope consume,read --expires 720h --json",
+		"key create --scope admin --project "+exampleProject+" --name 'team 7'")
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, out output) error {
@@ -65,6 +63,8 @@ type keyListCmd struct {
 	Project string `help:"Of this project, prj_… (that of your key)."`
 }
 
+func (keyListCmd) Help() string { return examples("key list", "key list --project "+exampleProject) }
+
 func (c *keyListCmd) Run(ctx context.Context, out output) error {
 	return c.show(ctx, out, query(keysPath, "project_id", c.Project), "key_id", "name", "scopes", "created_at", "expires_at", "revoked_at")
 }
@@ -73,6 +73,8 @@ type keyRevokeCmd struct {
 	remote
 	ID string `arg:"" help:"Key id, key_…"`
 }
+
+func (keyRevokeCmd) Help() string { return examples("key revoke key_0000000001mM2xNcJq7bTz0d") }
 
 func (c *keyRevokeCmd) Run(ctx context.Context, out output) error {
 	var o object

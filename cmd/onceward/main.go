@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,38 +15,67 @@ import (
 	"github.com/onceward/onceward/internal/fault"
 )
 
-// Exit codes of every command.
+type commands struct {
+	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Migrate migrateCmd `cmd:"" help:"Show a store's migrations and apply them."`
+	Receive receiveCmd `cmd:"" help:"Run a local webhook receiver to try things with."`
+	Verify  verifyCmd  `cmd:"" help:"Kill servers where they can die, and count what the receiver saw."`
+
+	Queue    queueCmd    `cmd:"" group:"clients" help:"Queues and their messages."`
+	Endpoint endpointCmd `cmd:"" group:"clients" help:"Endpoints: where events go."`
+	Event    eventCmd    `cmd:"" group:"clients" help:"Events: what is sent."`
+	Delivery deliveryCmd `cmd:"" group:"clients" help:"Deliveries: one event for one endpoint, with its attempts."`
+	Redrive  redriveCmd  `cmd:"" group:"clients" help:"Redrives: dead letters and dead deliveries on their way back."`
+	Project  projectCmd  `cmd:"" group:"clients" help:"Projects: worlds of their own."`
+	Key      keyCmd      `cmd:"" group:"clients" help:"Keys: who may do what."`
+	Health   healthCmd   `cmd:"" group:"clients" help:"Ask whether the server runs and can serve."`
+
+	Completion completionCmd `cmd:"" group:"self" help:"Print a script that completes commands and flags in a shell."`
+	Version    versionCmd    `cmd:"" group:"self" help:"Print the version."`
+}
+
+var groups = kong.ExplicitGroups([]kong.Group{
+	{Key: "clients", Title: "Clients of a running server:"},
+	{Key: "self", Title: "This program:"},
+	{Key: "common", Title: "Flags of every client:"},
+	{Key: "watch", Title: "Looking again:"},
+})
+
+const about = `An at-least-once queue, a ledger that decides what already happened, and webhooks that arrive, once.
+
+Every flag is also an environment variable.`
+
+// An exitCode is what a shell learns of a command.
+type exitCode struct {
+	code  int
+	means string
+}
+
 const (
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-type commands struct {
-	Serve    serveCmd    `cmd:"" help:"Run the server."`
-	Migrate  migrateCmd  `cmd:"" help:"Show a store's migrations and apply them."`
-	Receive  receiveCmd  `cmd:"" help:"Run a local webhook receiver to try things with."`
-	Verify   verifyCmd   `cmd:"" help:"Kill servers where they can die, and count what the receiver saw."`
-	Endpoint endpointCmd `cmd:"" help:"Endpoints: where events go."`
-	Event    eventCmd    `cmd:"" help:"Events: what is sent."`
-	Delivery deliveryCmd `cmd:"" help:"Deliveries: one event for one endpoint, with its attempts."`
-	Queue    queueCmd    `cmd:"" help:"Queues and their messages."`
-	Project  projectCmd  `cmd:"" help:"Projects: worlds of their own."`
-	Key      keyCmd      `cmd:"" help:"Keys: who may do what."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+// exitCodes are all there are.
+var exitCodes = []exitCode{
+	{0, "it did what it was told"},
+	{exitFailed, "it failed: refused, out of reach, nothing changed, something found"},
+	{exitUsage, "it was used wrongly: nothing was asked of a server or changed"},
 }
 
-const about = `An at-least-once queue, a ledger that decides what already happened, and webhooks that arrive, once.
-
-The commands endpoint, event, delivery, queue, project and key are clients of a running server (ONCEWARD_URL, ONCEWARD_API_KEY).
-Exit codes: 0, 1 failed, 2 used wrongly.`
+// Help is shown above the commands' list.
+func (commands) Help() string {
+	s := "Exit codes:\n"
+	for _, e := range exitCodes {
+		s += fmt.Sprintf("\n\t%d  %s", e.code, e.means)
+	}
+	return s + "\n\n" + examples("serve", "queue create jobs", `queue publish jobs '{"n": 1}' --key job-1`, "queue stats --watch")
+}
 
 // usageError is a mistake in how a command was called.
 type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// output is where a command writes for its caller. Logs go to standard error.
-type output struct{ io.Writer }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
@@ -56,12 +84,12 @@ func run(args []string) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 
-	var c commands
-	parser, err := kong.New(&c, kong.Name("onceward"), kong.Description(about), kong.PostBuild(nameVariables),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(output{os.Stdout}))
+	parser, err := newParser()
 	if err != nil {
 		return complain(err)
+	}
+	if len(args) > 0 && args[0] == completeWord {
+		return complain(complete(os.Stdout, parser.Model.Node, args[1:]))
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -70,7 +98,26 @@ func run(args []string) int {
 	if err != nil {
 		return complain(usageError{err})
 	}
-	return complain(k.Run())
+	k.BindTo(ctx, (*context.Context)(nil))
+	err = k.Run(newOutput(os.Stdout))
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) && errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted: %w", err)
+	}
+	return complain(err)
+}
+
+func newParser() (*kong.Kong, error) {
+	return kong.New(new(commands), kong.Name("onceward"), kong.Description(about), kong.PostBuild(nameVariables), groups,
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, FlagsLast: true}))
+}
+
+// examples are what a command's help shows of its use, each without the program's name.
+func examples(lines ...string) string {
+	s := "Examples:\n"
+	for _, l := range lines {
+		s += "\n\tonceward " + l
+	}
+	return s
 }
 
 // complain prints an error as a sentence and gives the exit code.

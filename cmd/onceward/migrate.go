@@ -3,13 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/onceward/onceward"
 )
 
 type migrateCmd struct {
+	printer
 	Store string `env:"ONCEWARD_STORE" default:"sqlite:onceward.db" help:"The store: sqlite:PATH, or postgres://…"`
 	Show  bool   `help:"Only show what would be applied."`
+}
+
+func (migrateCmd) Help() string {
+	return examples("migrate --store sqlite:onceward.db --show", "migrate --store postgres://db.example.com/onceward")
 }
 
 func (c *migrateCmd) Run(ctx context.Context, out output) error {
@@ -17,20 +23,38 @@ func (c *migrateCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+	names, steps := []string{}, []object{}
 	for _, m := range pending {
-		fmt.Fprintf(out, "%04d %s\n", m.Version, m.Name)
+		names = append(names, fmt.Sprintf("%04d %s", m.Version, m.Name))
+		steps = append(steps, object{"version": m.Version, "name": m.Name})
+	}
+	if !c.JSON {
+		for _, name := range names {
+			fmt.Fprintln(out, name)
+		}
+	}
+	applied := 0
+	if len(pending) > 0 && !c.Show {
+		p := startProgress(func(took time.Duration, _ int) string {
+			return fmt.Sprintf("applying %d migrations, %v", len(pending), took)
+		})
+		err := onceward.Migrate(ctx, c.Store)
+		p.stop()
+		if err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		applied = len(pending)
+	}
+	if c.JSON {
+		return printJSON(out, object{"migrations": steps, "applied": applied})
 	}
 	switch {
 	case len(pending) == 0:
 		_, err = fmt.Fprintln(out, "the store is up to date")
-		return err
 	case c.Show:
 		_, err = fmt.Fprintf(out, "%d to apply\n", len(pending))
-		return err
+	default:
+		_, err = fmt.Fprintf(out, "%d applied\n", applied)
 	}
-	if err := onceward.Migrate(ctx, c.Store); err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	_, err = fmt.Fprintf(out, "%d applied\n", len(pending))
 	return err
 }

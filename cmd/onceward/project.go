@@ -14,6 +14,8 @@ type projectCreateCmd struct {
 	Name string `arg:"" help:"Its name, 1 to 128 of A-Za-z0-9._-"`
 }
 
+func (projectCreateCmd) Help() string { return examples("project create team-7") }
+
 func (c *projectCreateCmd) Run(ctx context.Context, out output) error {
 	var o object
 	if _, err := c.call(ctx, "POST", projectsPath, object{"name": c.Name}, &o); err != nil {
@@ -23,6 +25,8 @@ func (c *projectCreateCmd) Run(ctx context.Context, out output) error {
 }
 
 type projectListCmd struct{ lister }
+
+func (projectListCmd) Help() string { return examples("project list", "project list -q") }
 
 func (c *projectListCmd) Run(ctx context.Context, out output) error {
 	return c.show(ctx, out, projectsPath, "project_id", "name", "created_at")

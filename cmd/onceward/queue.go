@@ -2,30 +2,32 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"time"
 )
 
 type queueCmd struct {
-	Create  queueCreateCmd  `cmd:"" help:"Make a queue and its dead-letter queue."`
-	List    queueListCmd    `cmd:"" help:"List queues, the newest first."`
-	Get     queueGetCmd     `cmd:"" help:"Show one."`
-	Delete  queueDeleteCmd  `cmd:"" help:"Remove one."`
-	Stats   queueStatsCmd   `cmd:"" help:"Count its messages."`
-	Publish queuePublishCmd `cmd:"" help:"Publish a message."`
-	Consume queueConsumeCmd `cmd:"" help:"Receive messages under a lease."`
-	Ack     queueAckCmd     `cmd:"" help:"End a message: its work is done."`
-	Nack    queueNackCmd    `cmd:"" help:"Give a message back as failed, or dead-letter it."`
-	Release queueReleaseCmd `cmd:"" help:"Give a message back, the receive not counted."`
-	Extend  queueExtendCmd  `cmd:"" help:"Make a lease longer."`
+	Create queueCreateCmd `cmd:"" help:"Make a queue and its dead-letter queue."`
+	Update queueUpdateCmd `cmd:"" help:"Change settings, for what is published from then on."`
+	List   queueListCmd   `cmd:"" help:"List queues, the newest first."`
+	Get    queueGetCmd    `cmd:"" help:"Show one."`
+	Delete queueDeleteCmd `cmd:"" help:"Remove one."`
+	Stats  queueStatsCmd  `cmd:"" help:"Count messages, of some queues or of all."`
+	Pause  queuePauseCmd  `cmd:"" help:"Hand out nothing; publishing goes on."`
+	Resume queueResumeCmd `cmd:"" help:"End a pause."`
+	Purge  queuePurgeCmd  `cmd:"" help:"Delete the messages for good, those in flight too."`
+
+	Publish      queuePublishCmd      `cmd:"" help:"Publish a message."`
+	PublishBatch queuePublishBatchCmd `cmd:"" help:"Publish many: a line, a message."`
+	Consume      queueConsumeCmd      `cmd:"" help:"Receive messages under a lease."`
+	Ack          queueAckCmd          `cmd:"" help:"End messages: their work is done."`
+	Nack         queueNackCmd         `cmd:"" help:"Give messages back as failed, or dead-letter them."`
+	Release      queueReleaseCmd      `cmd:"" help:"Give messages back, the receive not counted."`
+	Extend       queueExtendCmd       `cmd:"" help:"Make leases longer, or end them."`
 
 	Messages queueMessagesCmd `cmd:"" help:"Look at messages without a lease."`
 	Dead     queueDeadCmd     `cmd:"" help:"Look at the dead letters that came from a queue."`
 	Redrive  queueRedriveCmd  `cmd:"" help:"Move dead letters back, in the background."`
-	Pause    queuePauseCmd    `cmd:"" help:"Hand out nothing; publishing goes on."`
-	Resume   queueResumeCmd   `cmd:"" help:"End a pause."`
-	Purge    queuePurgeCmd    `cmd:"" help:"Delete the messages for good, those in flight too."`
 }
 
 const queuePath = "/v1/queue/"
@@ -45,42 +47,91 @@ func (c *queueOne) do(ctx context.Context, out output, method, path string, body
 	return c.fields(out, o, first...)
 }
 
-type queueCreateCmd struct {
-	queueOne
+// queueSettings are what create and update have in common.
+type queueSettings struct {
 	DLQ            *string        `name:"dlq" help:"Its dead-letter queue (NAME-dlq)."`
-	MaxReceives    *int           `help:"Receives before it is dead-lettered (3)."`
+	MaxReceives    *int           `help:"Receives before a message is dead-lettered (3)."`
 	Visibility     *time.Duration `help:"Default lease (5m)."`
 	RetentionDays  *float64       `help:"Days a message is kept (30)."`
 	DedupWindow    *time.Duration `help:"How long publish keys are remembered (24h)."`
 	RequireReceipt *bool          `negatable:"" help:"Refuse acts by message id alone (no)."`
 }
 
+func (s *queueSettings) body(o object) object {
+	with(o, "dlq", s.DLQ)
+	with(o, "max_receive_count", s.MaxReceives)
+	with(o, "visibility_timeout_default", seconds(s.Visibility))
+	with(o, "message_retention_days", s.RetentionDays)
+	with(o, "dedup_window_seconds", seconds(s.DedupWindow))
+	with(o, "require_receipt", s.RequireReceipt)
+	return o
+}
+
+type queueCreateCmd struct {
+	queueOne
+	keyed
+	queueSettings
+}
+
+func (queueCreateCmd) Help() string {
+	return examples("queue create jobs", "queue create mails --max-receives 10 --visibility 2m --dlq dead")
+}
+
 func (c *queueCreateCmd) Run(ctx context.Context, out output) error {
-	body := object{"name": c.Name}
-	with(body, "dlq", c.DLQ)
-	with(body, "max_receive_count", c.MaxReceives)
-	with(body, "visibility_timeout_default", seconds(c.Visibility))
-	with(body, "message_retention_days", c.RetentionDays)
-	with(body, "dedup_window_seconds", seconds(c.DedupWindow))
-	with(body, "require_receipt", c.RequireReceipt)
-	return c.do(ctx, out, "POST", queuePath+"create", body, "name")
+	return c.do(ctx, out, "POST", queuePath+"create", c.body(c.into(object{"name": c.Name})), "name")
+}
+
+type queueUpdateCmd struct {
+	queueOne
+	queueSettings
+}
+
+func (queueUpdateCmd) Help() string {
+	return examples("queue update jobs --max-receives 5 --visibility 10m", "queue update jobs --no-require-receipt")
+}
+
+func (c *queueUpdateCmd) Run(ctx context.Context, out output) error {
+	body := c.body(object{})
+	if len(body) == 0 {
+		return usage("queue update: name a setting to change")
+	}
+	return c.do(ctx, out, "POST", queuePath+"update/"+url.PathEscape(c.Name), body, "name")
 }
 
 type queueListCmd struct{ lister }
 
+func (queueListCmd) Help() string { return examples("queue list", "queue list --limit 500 -q") }
+
 func (c *queueListCmd) Run(ctx context.Context, out output) error {
-	return c.show(ctx, out, queuePath+"list", "name", "dlq", "max_receive_count", "visibility_timeout_default", "paused", "created_at")
+	return c.show(ctx, out, queuePath+"list", "name", "paused", "dlq", "max_receive_count=MAX RECEIVES", "visibility_timeout_default=LEASE S", "created_at")
 }
 
-type queueGetCmd struct{ queueOne }
+type queueGetCmd struct {
+	looker
+	Name string `arg:"" help:"The queue's name."`
+}
+
+func (queueGetCmd) Help() string { return examples("queue get jobs") }
 
 func (c *queueGetCmd) Run(ctx context.Context, out output) error {
-	return c.do(ctx, out, "GET", queuePath+"get/"+url.PathEscape(c.Name), nil, "name")
+	return c.look(ctx, out, func(out output) (bool, error) {
+		var o object
+		if _, err := c.call(ctx, "GET", queuePath+"get/"+url.PathEscape(c.Name), nil, &o); err != nil {
+			return false, err
+		}
+		return false, c.fields(out, o, "name")
+	})
 }
 
 type queueDeleteCmd struct {
 	queueOne
-	Force bool `help:"Even if it is not empty."`
+	Force bool `help:"Even if it is not empty: its messages are lost, those in flight too."`
+}
+
+func (queueDeleteCmd) Help() string {
+	return examples("queue delete jobs", "queue delete jobs --force") +
+		"\n\nIts dead-letter queue and the dead letters in it stay, and are deleted by that queue's own name. Once the queue is gone they cannot be redriven; " +
+		"they can be consumed until their retention is over. A queue that takes another's dead letters is not deleted before that one, --force or not."
 }
 
 func (c *queueDeleteCmd) Run(ctx context.Context, out output) error {
@@ -91,61 +142,71 @@ func (c *queueDeleteCmd) Run(ctx context.Context, out output) error {
 	return c.do(ctx, out, "DELETE", path, nil)
 }
 
-type queueStatsCmd struct{ queueOne }
+type queueStatsCmd struct {
+	pager
+	Names []string `arg:"" optional:"" name:"name" help:"Of these queues; of all unless told."`
+}
 
+func (queueStatsCmd) Help() string {
+	return examples("queue stats", "queue stats jobs", "queue stats jobs mails --watch --every 5s")
+}
+
+// Run counts one queue in lines, several in a table.
 func (c *queueStatsCmd) Run(ctx context.Context, out output) error {
-	return c.do(ctx, out, "GET", queuePath+"stats/"+url.PathEscape(c.Name), nil, "queue", "message_count", "available_count", "in_flight_count", "delayed_count", "dlq_count")
+	const oldest = "oldest_message_age_seconds"
+	return c.look(ctx, out, func(out output) (bool, error) {
+		names := c.Names
+		if len(names) == 0 {
+			all, err := c.collect(ctx, queuePath+"list")
+			if err != nil {
+				return false, err
+			}
+			for _, q := range all {
+				names = append(names, line(q["name"]))
+			}
+		}
+		items := []object{}
+		for _, name := range names {
+			var o object
+			if _, err := c.call(ctx, "GET", queuePath+"stats/"+url.PathEscape(name), nil, &o); err != nil {
+				return false, err
+			}
+			items = append(items, o)
+		}
+		if len(c.Names) == 1 {
+			return false, c.fields(out, items[0], "queue", "message_count", "available_count", "in_flight_count", "delayed_count", "dlq_count")
+		}
+		return false, c.rows(out, items, "queue", "message_count=MESSAGES", "available_count=AVAILABLE", "in_flight_count=IN FLIGHT", "delayed_count=DELAYED",
+			"dlq_count=DEAD", oldest+"=OLDEST S")
+	})
 }
 
-type queuePublishCmd struct {
+type queuePauseCmd struct{ queueOne }
+
+func (queuePauseCmd) Help() string { return examples("queue pause jobs") }
+
+func (c *queuePauseCmd) Run(ctx context.Context, out output) error {
+	return c.do(ctx, out, "POST", queuePath+"pause/"+url.PathEscape(c.Name), object{}, "name", "paused")
+}
+
+type queueResumeCmd struct{ queueOne }
+
+func (queueResumeCmd) Help() string { return examples("queue resume jobs") }
+
+func (c *queueResumeCmd) Run(ctx context.Context, out output) error {
+	return c.do(ctx, out, "POST", queuePath+"resume/"+url.PathEscape(c.Name), object{}, "name", "paused")
+}
+
+type queuePurgeCmd struct {
 	queueOne
-	Payload  string         `arg:"" help:"Any JSON; - reads standard input."`
-	Key      *string        `help:"Publish key: the same again is the same message."`
-	Delay    *time.Duration `help:"Before it can be received."`
-	Priority *int           `help:"0 to 9, 9 first."`
-	Group    *string        `help:"Groups take turns."`
+	Yes bool `help:"Do it: messages are lost."`
 }
 
-func (c *queuePublishCmd) Run(ctx context.Context, out output) error {
-	payload, err := readJSON(c.Payload)
-	if err != nil {
-		return err
-	}
-	body := object{"queue": c.Name, "payload": payload}
-	with(body, "idempotency_key", c.Key)
-	with(body, "delay_seconds", seconds(c.Delay))
-	with(body, "priority", c.Priority)
-	with(body, "message_group_id", c.Group)
-	var o object
-	replay, err := c.call(ctx, "POST", queuePath+"publish", body, &o)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		o["idempotent_replay"] = replay
-		return printJSON(out, o)
-	}
-	if replay {
-		_, err = fmt.Fprintf(out, "message %s was known: this is the first answer again\n", cell(o["message_id"]))
-	} else {
-		_, err = fmt.Fprintf(out, "message %s\n", cell(o["message_id"]))
-	}
-	return err
-}
+func (queuePurgeCmd) Help() string { return examples("queue purge jobs --yes") }
 
-type queueConsumeCmd struct {
-	queueOne
-	Max        int            `default:"1" help:"Most messages."`
-	Visibility *time.Duration `help:"Of the lease (the queue's default)."`
-	Wait       time.Duration  `help:"For a message to come, at most 20s."`
-}
-
-func (c *queueConsumeCmd) Run(ctx context.Context, out output) error {
-	body := object{"queue": c.Name, "max_messages": c.Max, "wait_seconds": c.Wait.Seconds()}
-	with(body, "visibility_timeout", seconds(c.Visibility))
-	var got list
-	if _, err := c.call(ctx, "POST", queuePath+"consume", body, &got); err != nil {
-		return err
+func (c *queuePurgeCmd) Run(ctx context.Context, out output) error {
+	if !c.Yes {
+		return usage("queue purge deletes all that is in %q for good, what is in flight too; say --yes to mean it", c.Name)
 	}
-	return c.rows(out, got.Items, "message_id", "receipt_handle", "delivery_count", "visible_until", "payload")
+	return c.do(ctx, out, "POST", queuePath+"purge/"+url.PathEscape(c.Name), object{"confirm": c.Name})
 }

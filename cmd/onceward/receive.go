@@ -16,6 +16,7 @@ import (
 )
 
 type receiveCmd struct {
+	printer
 	Listen    string        `env:"ONCEWARD_RECEIVE_LISTEN" default:"127.0.0.1:8099" help:"Address to listen on."`
 	FailFirst int           `help:"Answer 503 to the first N requests of each delivery key."`
 	Status    int           `default:"200" help:"Status of every other answer."`
@@ -24,6 +25,11 @@ type receiveCmd struct {
 }
 
 const maxReceived = 2 << 20
+
+func (receiveCmd) Help() string {
+	return examples("receive", "receive --fail-first 2 --listen 127.0.0.1:8100", "receive --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw --json") +
+		"\n\nIt prints a line for each request, and answers one whose signature is bad 401."
+}
 
 func (c *receiveCmd) Run(ctx context.Context, out output) error {
 	if c.Status < 200 || c.Status > 599 {
@@ -38,7 +44,14 @@ func (c *receiveCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
-	fmt.Fprintf(out, "receiving on http://%s\n", l.Addr())
+	if c.JSON {
+		err = jsonLine(out, object{"receiving_on": "http://" + l.Addr().String()})
+	} else {
+		_, err = fmt.Fprintf(out, "receiving on http://%s\n", l.Addr())
+	}
+	if err != nil {
+		return err
+	}
 	return group.Run(ctx, group.Limits{Soft: 5 * time.Second}, serveHTTP("receiver", l, httpServer(&receiver{receiveCmd: c, out: out, seen: map[string]int{}})))
 }
 
@@ -58,28 +71,46 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	}
-	signed, bad := "", error(nil)
-	if len(r.Secret) > 0 {
-		signed, bad = " signature ok", webhook.Verify(req.Header, body, time.Now(), r.Secret...)
+	sum := sha256.Sum256(body)
+	got := received{
+		At: time.Now().UTC(), Method: req.Method, Path: req.URL.Path, EventID: req.Header.Get("Webhook-Id"), Attempt: req.Header.Get("Webhook-Attempt"),
+		Key: req.Header.Get("Idempotency-Key"), Bytes: len(body), SHA256: hex.EncodeToString(sum[:]), Status: http.StatusUnauthorized,
 	}
-	status, note := http.StatusUnauthorized, ""
-	if bad != nil {
-		signed = fmt.Sprintf(" signature BAD (%v)", bad)
-	} else {
-		status, note = r.judge(req.Header.Get("Idempotency-Key"))
+	if len(r.Secret) > 0 {
+		got.Signature = "ok"
+		if err := webhook.Verify(req.Header, body, time.Now(), r.Secret...); err != nil {
+			got.Signature = fmt.Sprintf("BAD (%v)", err)
+		}
+	}
+	if got.Signature == "" || got.Signature == "ok" {
+		got.Status, got.Note = r.judge(got.Key)
 	}
 	if r.Delay > 0 {
 		select {
 		case <-time.After(r.Delay):
 		case <-req.Context().Done():
-			r.print("gave up before the answer: %s %s", req.Method, req.URL.Path)
-			return
+			got.Status, got.Note = 0, "the sender gave up before the answer"
 		}
 	}
-	sum := sha256.Sum256(body)
-	r.print("%s %s %s attempt %s key %.12s… body %d bytes sha256 %.12s…%s → %d%s", req.Method, req.URL.Path, header(req, "webhook-id"),
-		header(req, "webhook-attempt"), header(req, "idempotency-key"), len(body), hex.EncodeToString(sum[:]), signed, status, note)
-	w.WriteHeader(status)
+	r.print(got)
+	if got.Status != 0 {
+		w.WriteHeader(got.Status)
+	}
+}
+
+// received is a request and what was answered.
+type received struct {
+	At        time.Time `json:"at"`
+	Method    string    `json:"method"`
+	Path      string    `json:"path"`
+	EventID   string    `json:"event_id"`
+	Attempt   string    `json:"attempt"`
+	Key       string    `json:"idempotency_key"`
+	Bytes     int       `json:"bytes"`
+	SHA256    string    `json:"sha256"`
+	Signature string    `json:"signature"` // empty: not looked at
+	Status    int       `json:"status"`    // 0: there was nobody to answer
+	Note      string    `json:"note"`
 }
 
 // judge counts a request under its key and says what to answer.
@@ -92,23 +123,28 @@ func (r *receiver) judge(key string) (status int, note string) {
 	r.seen[key]++
 	switch {
 	case r.seen[key] <= r.FailFirst:
-		return http.StatusServiceUnavailable, fmt.Sprintf(" (refused, %d of %d)", r.seen[key], r.FailFirst)
+		return http.StatusServiceUnavailable, fmt.Sprintf("refused, %d of %d", r.seen[key], r.FailFirst)
 	case key != "" && r.done[key]:
-		return r.Status, " (this key was taken before: no second effect)"
+		return r.Status, "this key was taken before: no second effect"
 	}
 	r.done[key] = r.Status < 300
 	return r.Status, ""
 }
 
-func (r *receiver) print(format string, args ...any) {
+func (r *receiver) print(g received) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.out, time.Now().Format("15:04:05.000")+" "+format+"\n", args...)
-}
-
-func header(r *http.Request, name string) string {
-	if v := r.Header.Get(name); v != "" {
-		return v
+	if r.JSON {
+		_ = jsonLine(r.out, g)
+		return
 	}
-	return "-"
+	signed, note := "", ""
+	if g.Signature != "" {
+		signed = " signature " + g.Signature
+	}
+	if g.Note != "" {
+		note = " (" + g.Note + ")"
+	}
+	fmt.Fprintf(r.out, "%s %s %s %s attempt %s key %.12s… body %d bytes sha256 %.12s…%s → %d%s\n", g.At.Format("15:04:05.000"), line(g.Method),
+		line(g.Path), line(g.EventID), line(g.Attempt), line(g.Key), g.Bytes, g.SHA256, signed, g.Status, note)
 }

@@ -12,7 +12,7 @@ func TestReceiveBadSignature(t *testing.T) {
 	t.Parallel()
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	var out strings.Builder
-	r := &receiver{receiveCmd: &receiveCmd{Status: 200, Secret: []string{secret}}, out: output{&out}, seen: map[string]int{}}
+	r := &receiver{receiveCmd: &receiveCmd{Status: 200, Secret: []string{secret}}, out: output{Writer: &out}, seen: map[string]int{}}
 	send := func(signature string) int {
 		req := httptest.NewRequest("POST", "/hook", strings.NewReader("{}"))
 		req.Header.Set("Idempotency-Key", "k")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,9 +18,19 @@ import (
 
 // remote is a running server, as the client commands reach it.
 type remote struct {
-	URL    string `name:"url" env:"ONCEWARD_URL" default:"http://127.0.0.1:6623" help:"Address of the server."`
-	APIKey string `name:"api-key" env:"ONCEWARD_API_KEY" help:"Key to call it with."`
-	JSON   bool   `name:"json" env:"ONCEWARD_JSON" help:"Print JSON for programs instead of a table."`
+	printer
+	URL    string `name:"url" group:"common" env:"ONCEWARD_URL" default:"http://127.0.0.1:6623" help:"Address of the server."`
+	APIKey string `name:"api-key" group:"common" env:"ONCEWARD_API_KEY" help:"Key to call it with."`
+}
+
+// keyed is what the commands that make something have in common.
+type keyed struct {
+	IdempotencyKey *string `help:"Key of this request: the same again gets the first answer again."`
+}
+
+func (k *keyed) into(body object) object {
+	with(body, "idempotency_key", k.IdempotencyKey)
+	return body
 }
 
 // object is a JSON object as it came: its numbers and payloads are the text that the server sent.
@@ -73,7 +82,9 @@ func (r *remote) exchange(ctx context.Context, method, path string, body any) (*
 		return nil, usage("the server's address %q is not http://host:port or https://host", r.URL)
 	}
 	var in io.Reader
-	if body != nil {
+	if raw, ok := body.(asWritten); ok {
+		in = bytes.NewReader(raw)
+	} else if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
 			return nil, usage("%s %s: %w", method, path, err)
@@ -92,13 +103,13 @@ func (r *remote) exchange(ctx context.Context, method, path string, body any) (*
 	}
 	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
-		if _, ok := errors.AsType[*net.OpError](err); ok {
-			return nil, (&fault.Error{
-				Code: fault.Unavailable, Message: "cannot reach the server at " + r.URL,
-				Hint: "Is `onceward serve` running there? ONCEWARD_URL or --url names another.",
-			}).Wrap(err)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s %s had no answer yet, and may be done or not: %w", method, path, ctx.Err())
 		}
-		return nil, err
+		return nil, (&fault.Error{
+			Code: fault.Unavailable, Message: "cannot reach the server at " + r.URL,
+			Hint: "Is `onceward serve` running there? ONCEWARD_URL or --url names another.",
+		}).Wrap(beneath(err))
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
@@ -117,6 +128,30 @@ func (r *remote) exchange(ctx context.Context, method, path string, body any) (*
 		return nil, f
 	}
 	return &a, nil
+}
+
+// beneath gives what kept a request from its answer, without the address, which the caller names.
+func beneath(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// asWritten is a body that goes out byte for byte.
+type asWritten []byte
+
+// withPayload adds a payload to a body without touching a byte of it: an encoder would take out its spaces.
+func withPayload(body object, payload []byte) (asWritten, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	b = append(bytes.TrimSuffix(b, []byte("}")), `,"payload":`...)
+	if len(body) == 0 {
+		b = []byte(`{"payload":`)
+	}
+	return append(append(b, payload...), '}'), nil
 }
 
 // query makes a path with the parameters that are not empty: name, value, name, value, …

@@ -47,6 +47,11 @@ const (
 	memoryLimit = 1 << 30 // where the collector becomes eager again
 )
 
+func (serveCmd) Help() string {
+	return examples("serve --store sqlite:onceward.db", "serve --listen 0.0.0.0:6623 --tls-cert cert.pem --tls-key key.pem",
+		"serve --store postgres://db.example.com/onceward --secrets-key-file secrets.key")
+}
+
 func (c *serveCmd) Run(ctx context.Context, out output) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -119,6 +124,15 @@ func (c *serveCmd) config() (onceward.Config, *prometheus.Registry, error) {
 	config := onceward.Config{
 		Store: c.Store, APIKey: c.APIKey, SecretsKey: key, SecretsKeyFile: c.SecretsKeyFile, AllowPrivateNetworks: c.AllowPrivateNetworks,
 		Logger: c.logger(os.Stderr), Registry: registry, Grace: c.Grace, DeliverySlack: c.DeliverySlack, SendConcurrency: c.SendConcurrency,
+	}
+	// A Config's zero is its default; what was typed is not.
+	switch {
+	case c.DeliverySlack == 0:
+		return config, nil, usage("--delivery-slack is 0s; it must be at least 1s: a request's time-out must end before its delivery's lease")
+	case c.SendConcurrency == 0:
+		return config, nil, usage("--send-concurrency is 0; it must be at least 1")
+	case c.Grace == 0:
+		config.Grace = time.Nanosecond
 	}
 	if err := config.Check(); err != nil {
 		return config, nil, usageError{err}

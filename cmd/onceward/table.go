@@ -1,119 +1,122 @@
 package main
 
 import (
-	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+	"unicode"
+
+	"golang.org/x/text/width"
 )
 
-// list is a page of a list. It is asked for until --limit or the end.
-type list struct {
-	Items []object `json:"items"`
-	Next  *string  `json:"next_cursor"`
+// column is a column of a table: a field, and its head if that is another.
+type column struct {
+	field, head string
+	elastic     bool // its text may be cut to fit
+	width       int
+	cells       []string
 }
 
-const mostPerPage = 500
+// elastic are the fields that are for reading; the others are for copying, or short.
+var elastic = []string{"payload", "last_error", "error", "url", "event_types", "description", "note"}
 
-// lister is what the list commands have in common.
-type lister struct {
-	remote
-	Limit int `default:"50" help:"Most rows to print."`
-}
+const (
+	widest   = 100 // of a cell
+	narrowed = 12  // of an elastic cell on a narrow terminal
+	gap      = 2
+)
 
-// show prints the list at path, by the columns named.
-func (l *lister) show(ctx context.Context, out output, path string, columns ...string) error {
-	if l.Limit < 1 {
-		return usage("--limit is %d; it must be at least 1", l.Limit)
-	}
-	items, cursor := []object{}, ""
-	for {
-		sep := "?"
-		if strings.Contains(path, "?") {
-			sep = "&"
-		}
-		page := path + sep + "limit=" + strconv.Itoa(min(l.Limit-len(items), mostPerPage))
-		if cursor != "" {
-			page += "&cursor=" + cursor
-		}
-		var got list
-		if _, err := l.call(ctx, "GET", page, nil, &got); err != nil {
-			return err
-		}
-		items = append(items, got.Items...)
-		if got.Next == nil || len(items) >= l.Limit {
-			return l.rows(out, items, columns...)
-		}
-		cursor = *got.Next
-	}
-}
-
-// rows prints objects as a table, or as JSON.
-func (r *remote) rows(out output, items []object, columns ...string) error {
-	if r.JSON {
-		return printJSON(out, object{"items": items})
-	}
-	if len(items) == 0 {
-		_, err := fmt.Fprintln(out, "none")
-		return err
-	}
-	return table(out, items, columns...)
-}
-
-// fields prints one object, a line each, the named ones first and the rest in order.
-func (r *remote) fields(out output, o object, first ...string) error {
-	if r.JSON {
-		return printJSON(out, o)
-	}
-	var rest []string
-	for name, v := range o {
-		if _, nested := v.([]any); !slices.Contains(first, name) && (!nested || plain(v)) {
-			rest = append(rest, name)
-		}
-	}
-	slices.Sort(rest)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, name := range append(first, rest...) {
-		if v, ok := o[name]; ok {
-			fmt.Fprintf(w, "%s\t%s\n", name, cell(v))
-		}
-	}
-	return w.Flush()
-}
-
+// table prints objects, a row each. A column is a field's name, or field=HEAD. On a terminal it fits the width: elastic
+// columns are cut, then the last of the others are left out, and said so.
 func table(out io.Writer, items []object, columns ...string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	head := make([]string, len(columns))
-	for i, c := range columns {
-		head[i] = strings.ToUpper(strings.ReplaceAll(c, "_", " "))
-	}
-	fmt.Fprintln(w, strings.Join(head, "\t"))
-	for _, o := range items {
-		row := make([]string, len(columns))
-		for i, c := range columns {
-			row[i] = cell(o[c])
+	all := make([]*column, len(columns))
+	for i, name := range columns {
+		field, head, ok := strings.Cut(name, "=")
+		if !ok {
+			head = strings.ToUpper(strings.ReplaceAll(field, "_", " "))
 		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+		c := &column{field: field, head: head, elastic: slices.Contains(elastic, field), width: cells(head)}
+		for _, o := range items {
+			s := clip(short(line(o[field])), widest)
+			c.cells = append(c.cells, s)
+			c.width = max(c.width, cells(s))
+		}
+		all[i] = c
 	}
-	return w.Flush()
+	var left []string
+	if o, ok := out.(output); ok && o.columns > 0 {
+		all, left = fit(all, o.columns)
+	}
+	var b strings.Builder
+	for row := -1; row < len(items); row++ {
+		for i, c := range all {
+			s := c.head
+			if row >= 0 {
+				s = clip(c.cells[row], c.width)
+			}
+			b.WriteString(s)
+			if i < len(all)-1 {
+				b.WriteString(strings.Repeat(" ", c.width-cells(s)+gap))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "(not shown, for want of room: %s; --json has all)\n", strings.Join(left, ", "))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
 }
 
-// plain reports whether v is a list of nothing but strings and numbers.
-func plain(v any) bool {
-	l, ok := v.([]any)
-	return ok && !slices.ContainsFunc(l, func(e any) bool {
-		_, o := e.(object)
-		return o
-	})
+// fit makes columns fit a width. It gives those that stay, and the fields of those that do not. The first stays always.
+func fit(all []*column, room int) (stay []*column, left []string) {
+	sum := func(least bool) int {
+		n := gap * (len(all) - 1)
+		for _, c := range all {
+			if least && c.elastic {
+				n += min(c.width, narrowed)
+			} else {
+				n += c.width
+			}
+		}
+		return n
+	}
+	for sum(true) > room {
+		i := len(all) - 1
+		for i > 0 && all[i].elastic {
+			i--
+		}
+		if i <= 0 {
+			break
+		}
+		left = append([]string{all[i].field}, left...)
+		all = slices.Delete(all, i, i+1)
+	}
+	for over := sum(false) - room; over > 0; over-- {
+		most := slices.MaxFunc(all, func(a, b *column) int { return a.spare() - b.spare() })
+		if most.spare() <= 0 {
+			break
+		}
+		most.width--
+	}
+	return all, left
 }
 
-// cell is a value as a table shows it: one line, not too wide.
-func cell(v any) string {
+// spare is how much narrower a column can be.
+func (c *column) spare() int {
+	if !c.elastic {
+		return 0
+	}
+	return c.width - narrowed
+}
+
+// line is a value as one line of text.
+func line(v any) string {
 	s := ""
 	switch v := v.(type) {
 	case nil:
@@ -127,28 +130,61 @@ func cell(v any) string {
 	case []any:
 		parts := make([]string, len(v))
 		for i, e := range v {
-			parts[i] = cell(e)
+			parts[i] = line(e)
 		}
 		s = strings.Join(parts, ",")
 	default:
 		b, _ := json.Marshal(v, json.Deterministic(true))
 		s = string(b)
 	}
+	s = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && r != '\r' && !unicode.IsPrint(r) {
+			return unicode.ReplacementChar // what others wrote must not steer the terminal
+		}
+		return r
+	}, s)
 	s = strings.Join(strings.Fields(s), " ")
 	if s == "" {
 		return "-"
 	}
-	if len(s) > 100 {
-		s = strings.ToValidUTF8(s[:97], "") + "…"
+	return s
+}
+
+var stamp = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$`)
+
+// short gives a time to the second.
+func short(s string) string { return stamp.ReplaceAllString(s, "${1}Z") }
+
+// clip cuts s to so many cells of a terminal.
+func clip(s string, most int) string {
+	if cells(s) <= most {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += cell(r); n > most-1 {
+			return s[:i] + "…"
+		}
 	}
 	return s
 }
 
-func printJSON(out io.Writer, v any) error {
-	b, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
-	if err != nil {
-		return err
+// cells is how much room s takes on a terminal.
+func cells(s string) int {
+	n := 0
+	for _, r := range s {
+		n += cell(r)
 	}
-	_, err = fmt.Fprintf(out, "%s\n", b)
-	return err
+	return n
+}
+
+func cell(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
 }

@@ -5,9 +5,14 @@ import (
 	"runtime/debug"
 )
 
-type versionCmd struct{}
+type versionCmd struct{ printer }
 
-func (versionCmd) Run(out output) error {
+func (versionCmd) Help() string { return examples("version", "version --json") }
+
+func (c *versionCmd) Run(out output) error {
+	if c.JSON {
+		return printJSON(out, object{"version": version()})
+	}
 	_, err := fmt.Fprintln(out, "onceward", version())
 	return err
 }
