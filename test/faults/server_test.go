@@ -64,14 +64,14 @@ type child struct {
 
 var listening = regexp.MustCompile(`listening on (http://127\.0\.0\.1:[0-9]+)`)
 
-// spawn starts the program on a store and waits until it answers.
-func spawn(t testing.TB, store string) *child {
+// spawn starts the program on a store and waits until it answers. Of a flag that is given twice the last counts.
+func spawn(t testing.TB, store string, with ...string) *child {
 	t.Helper()
 	bin, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "serve", "--listen", "127.0.0.1:0", "--store", store, "--allow-private-networks", "--delivery-slack", "3s")
+	cmd := exec.Command(bin, append([]string{"serve", "--listen", "127.0.0.1:0", "--store", store, "--allow-private-networks", "--delivery-slack", "3s"}, with...)...)
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "ONCEWARD_") {
 			cmd.Env = append(cmd.Env, e)
