@@ -144,22 +144,21 @@ type saying struct {
 }
 
 func (s *saying) rule(c *claim, w *ledger.Word) (ledger.Applied, error) {
-	before := c.State
+	again := c.State == ledger.Done
 	a := c.Settle(s.tx.now, w.Fence, w.Kind, w.RetryIn, clean(w.Error), w.Result)
 	switch {
 	case !a.Applied:
 		s.note(note{claim: c.ID, what: a.Reason, fence: w.Fence, detail: ledger.Said(string(w.Kind), w.Error)})
 		return a, nil
-	case before == ledger.Done:
-		return a, nil // the same word again
+	case !again: // the same word again may settle the message now
+		s.saveClaim(c)
+		s.note(note{claim: c.ID, what: string(w.Kind), fence: w.Fence, who: c.Owner, detail: w.Error})
 	}
-	s.saveClaim(c)
-	s.note(note{claim: c.ID, what: string(w.Kind), fence: w.Fence, who: c.Owner, detail: w.Error})
 	m := s.messages[c.MessageID]
 	if m == nil || m.ClaimID != c.ID {
 		return a, nil
 	}
-	if c.State == ledger.Done && !m.DeadAt.IsZero() {
+	if !again && c.State == ledger.Done && !m.DeadAt.IsZero() {
 		return a, s.message(m, 0, queue.Change{Delete: true}) // it came late: there is nothing left to redrive
 	}
 	if !w.Settle || c.Lease == 0 {

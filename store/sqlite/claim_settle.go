@@ -99,8 +99,11 @@ func (t *tx) settleClaim(w *ledger.Word) (ledger.Applied, error) {
 	if !a.Applied {
 		return a, t.noteRefused(&c, w.Fence, a.Reason, string(w.Kind)+": "+w.Error)
 	}
-	if held.State == ledger.Done {
-		return a, nil // the same word again
+	if held.State == ledger.Done { // the same word again, which may settle the message now
+		if w.Settle {
+			err = t.settleLinked(&c, queue.Settle{Verb: queue.Ack})
+		}
+		return a, err
 	}
 	if err := t.saveClaim(&c); err != nil {
 		return a, err

@@ -13,6 +13,7 @@ var workTests = []named{
 	{"I2: a word whose lease is lost leaves the message to who has it", workLeaseLost},
 	{"I7: a fenced-out word touches no message", workFenced},
 	{"a word that settles nothing leaves the message", workNoSettle},
+	{"I10: the same success again, now with its message, acks it under its lease", workSettlesAgain},
 	{"a heartbeat extends the lease of key and message", workHeartbeat},
 	{"I6: a message dead at its last nack closes its open key", workDeadByNack},
 	{"I6: a message dead by its last lease closes its open key", workDeadByLapse},
@@ -106,6 +107,32 @@ func workNoSettle(r *rig) {
 	r.say(word(a, ledger.Succeeded), ledger.Done)
 	want(r, "status", r.status("jobs", m.ID), queue.InFlight)
 	r.applied(act(queue.Ack, m))
+}
+
+func workSettlesAgain(r *rig) {
+	r.queue("jobs", maxReceives(1))
+	r.publish(queue.Publish{Queue: "jobs"})
+	_, a := r.work("k")
+	for range 2 {
+		r.say(word(a, ledger.Succeeded), ledger.Done)
+		want(r, "messages", r.count("SELECT count(*) FROM messages"), 1)
+	}
+	for range 2 {
+		r.say(settling(a, ledger.Succeeded), ledger.Done)
+		want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
+	}
+
+	r.publish(queue.Publish{Queue: "jobs"})
+	m, a := r.work("lost")
+	r.say(word(a, ledger.Succeeded), ledger.Done)
+	r.applied(act(queue.Release, m))
+	other := r.soon("jobs", time.Minute)
+	r.say(settling(a, ledger.Succeeded), ledger.Done)
+	want(r, "lease", r.row("jobs", m.ID).Lease, other.Lease)
+	want(r, "status", r.applied(act(queue.Nack, other)).Status, queue.Dead)
+	r.say(settling(a, ledger.Succeeded), ledger.Done)
+	want(r, "dead", len(r.dead("jobs")), 1)
+	r.purgeAll("jobs-dlq")
 }
 
 func workHeartbeat(r *rig) {
