@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ var sendTests = []named{
 	{"an event is sent, delivered, and its message gone", sendDelivered},
 	{"H-W10: the payload's bytes are kept", sendBytes},
 	{"an event goes to those that subscribe to its type", sendTypes},
+	{"an event's deliveries are in the order of their endpoints", sendOrder},
 	{"an event without a subscriber is kept", sendNobody},
 	{"an event stays with its tenant", sendTenants},
 	{"named endpoints get it, subscribed or not", sendNamed},
@@ -100,6 +103,32 @@ func sendTypes(r *rig) {
 	}
 	if len(got) != 3 || !got[all.ID] || !got[exact.ID] || !got[prefix.ID] {
 		r.Errorf("it went to %v", got)
+	}
+}
+
+// Neither where their rows lie nor what a planner knows of the table, other projects' endpoints included, shows in the order.
+func sendOrder(r *rig) {
+	var ids []int64
+	for range 6 {
+		e := r.endpoint()
+		ids = append(ids, e.ID)
+		for n := range 6 { // the page fills, and the next one's row finds the place of an old version
+			_, err := r.UpdateEndpoint(r.ctx, 1, e.ID, func(_ time.Time, e *webhook.Endpoint) error {
+				e.Description = strings.Repeat(itoa(int64(n)), 1024)
+				return nil
+			})
+			r.ok(err)
+		}
+	}
+	for _, known := range []bool{false, true} {
+		if known {
+			r.exec("ANALYZE endpoints")
+		}
+		s := r.send(r.event(fmt.Sprint("evt-", known)))
+		want(r, "deliveries", len(s.Deliveries), len(ids))
+		for i, d := range s.Deliveries {
+			want(r, "endpoint", d.EndpointID, ids[i])
+		}
 	}
 }
 

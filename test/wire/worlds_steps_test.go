@@ -22,13 +22,16 @@ func (w *world) any(kind string) string {
 	if len(ids) == 0 || n == 19 {
 		return kind + "_none"
 	}
+	if w.chance(60) { // the young ones still do something
+		ids = ids[max(0, len(ids)-5):]
+	}
 	return ids[w.dice.IntN(len(ids))]
 }
 
 func (w *world) chance(percent int) bool { return w.dice.IntN(100) < percent }
 
 func (w *world) queueName() string {
-	return w.one("jobs", "jobs", "jobs", "mail", "mail", "jobs-dlq", "none")
+	return w.one("jobs", "jobs", "jobs", "jobs", "mail", "mail", "mail", "jobs-dlq", "mail-dlq", "none")
 }
 
 // key perhaps gives an idempotency key.
@@ -66,7 +69,7 @@ func (w *world) step() (asked, told string) {
 		make   func() (asked, told string, a answer)
 	}{
 		{6, func() (string, string, answer) {
-			body := object{"name": w.one("jobs", "mail", "mail-dlq")}
+			body := object{"name": w.one("jobs", "mail", "more")}
 			if w.chance(30) {
 				body["max_retries"] = 1 + w.dice.IntN(3)
 			}
@@ -95,13 +98,23 @@ func (w *world) step() (asked, told string) {
 			return w.ask("POST", q+"publish_batch", object{"queue": name, "messages": batch})
 		}},
 		{20, func() (string, string, answer) {
-			return w.ask("POST", q+"consume", object{"queue": name, "max_messages": 1 + w.dice.IntN(3), "visibility_timeout": 43200})
+			asked, told, a := w.ask("POST", q+"consume", object{"queue": name, "max_messages": 1 + w.dice.IntN(3), "visibility_timeout": 43200})
+			if a.status == 200 {
+				for _, m := range items(w.t, a.ok(w.t)) {
+					w.queueOf[text(m["receipt_handle"])], w.queueOf[text(m["message_id"])] = name, name
+				}
+			}
+			return asked, told, a
 		}},
 		{24, func() (string, string, answer) {
 			verb := w.one("ack", "ack", "nack", "nack", "release", "extend")
-			body := object{"queue": name, "receipt_handle": w.any("rct")}
+			how, kind := "receipt_handle", "rct"
 			if w.chance(25) {
-				body = object{"queue": name, "message_id": w.any("qmsg")}
+				how, kind = "message_id", "qmsg"
+			}
+			body := object{how: w.any(kind)}
+			if body["queue"] = name; w.chance(90) && w.queueOf[text(body[how])] != "" {
+				body["queue"] = w.queueOf[text(body[how])]
 			}
 			switch verb {
 			case "nack":
@@ -185,7 +198,10 @@ func (w *world) step() (asked, told string) {
 			return w.ask("GET", hooks+w.one("events", "events?tenant=acme", "deliveries", "deliveries?event_id=e1", "deliveries?tenant=zorg", "deliveries?endpoint_id="+w.any("ep"), "events/e2", "deliveries/"+w.any("dlv")), nil)
 		}},
 		{4, func() (string, string, answer) {
-			return w.ask("POST", hooks+"deliveries/"+w.any("dlv")+w.one("/cancel", "/resend", "/resolve"), object{})
+			if w.chance(30) {
+				return w.ask("POST", hooks+"deliveries/"+w.any("dlv")+"/resolve", object{"as": "retry"})
+			}
+			return w.ask("POST", hooks+"deliveries/"+w.any("dlv")+w.one("/cancel", "/resend"), nil)
 		}},
 		{2, func() (string, string, answer) {
 			return w.ask("POST", hooks+"redrive", object{"dry_run": true}, w.key()...)

@@ -132,13 +132,16 @@ type world struct {
 	heard    *rumours
 	tries    int
 
-	names map[string]string // what the server named, by what it is shown as
-	ids   map[string][]string
+	names   map[string]string // what the server named, by what it is shown as
+	ids     map[string][]string
+	queueOf map[string]string // by the receipts and the ids of messages
 }
 
 func newWorld(t *testing.T, s *server, name, secret string, seed uint64) *world {
-	w := &world{t: t, name: name, secret: secret, dice: rand.New(rand.NewPCG(seed, 7)), receiver: receive(t), names: map[string]string{}, ids: map[string][]string{}}
+	w := &world{t: t, name: name, secret: secret, dice: rand.New(rand.NewPCG(seed, 7)), receiver: receive(t), names: map[string]string{}, ids: map[string][]string{}, queueOf: map[string]string{}}
 	w.as, w.keyID = s.as(t, s.project(t, name), "admin")
+	w.as.call(t, "POST", "/v1/queue/create", object{"name": "jobs"}).ok(t)
+	w.as.call(t, "POST", "/v1/queue/create", object{"name": "mail", "max_retries": 2}).ok(t)
 	return w
 }
 

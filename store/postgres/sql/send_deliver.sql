@@ -1,10 +1,11 @@
 -- Deliveries with their claims and messages, for endpoints whose groups are locked: $1 event, $2 endpoint, $3 the claim's hash.
--- An endpoint that was deleted meanwhile gets nothing. What a delivery keeps of its endpoint is copied here.
+-- An endpoint that was deleted meanwhile gets nothing. What a delivery keeps of its endpoint is copied here. Their ids are in the order given: the join's
+-- own depends on where rows lie, other projects' too.
 WITH f AS MATERIALIZED (
   SELECT u.event, u.endpoint, u.hash, e.project, e.policy, e.window_s, e.ladder,
     nextval('claim_seq') AS claim, nextval('message_seq') AS message
-  FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) u(event, endpoint, hash)
-  JOIN endpoints e ON e.id = u.endpoint AND e.deleted_at IS NULL
+  FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) WITH ORDINALITY u(event, endpoint, hash, n)
+  JOIN endpoints e ON e.id = u.endpoint AND e.deleted_at IS NULL ORDER BY u.n
 ), c AS (
   INSERT INTO delivery_claims (id, kind, project, hash, policy, state, max_tries, window_s, message_id)
   SELECT claim, 'd', project, hash, policy, 'new', cardinality(ladder) + 1, window_s, message FROM f
