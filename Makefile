@@ -4,10 +4,11 @@ export GOTOOLCHAIN = go1.27.3
 GOFUMPT     = go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# What `make run` and `make verify` use; both are plain variables: `make run LISTEN=127.0.0.1:7000`.
+# What `make run` and `make verify` use; all are plain variables: `make run LISTEN=127.0.0.1:7000`.
 LISTEN ?= 127.0.0.1:6623
 STORE  ?= sqlite:onceward.db
 TIMES  ?= 20
+LANES  ?= 6
 
 .PHONY: help build run test test-long test-race test-driver verify bench fmt fmt-check vet lint tools clean
 
@@ -15,7 +16,7 @@ help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
 	@echo 'make test       everything, on SQLite and on a real PostgreSQL, with the race detector'
 	@echo 'make test-long  the same at the sizes that docs/hazards.md prints'
-	@echo 'make verify     kill the server at each point where it can die, and count (TIMES=, STORE=)'
+	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
 	@echo 'make bench      the benchmarks'
 	@echo 'make fmt        format'
 	@echo 'make lint       format check, vet, staticcheck'
@@ -44,8 +45,8 @@ test-long: tools
 tools:
 	@.ci/tools
 
-verify: build
-	@bin/onceward verify --times $(TIMES) $(if $(filter command line environment,$(origin STORE)),--store $(STORE),)
+verify: build tools
+	@bin/onceward verify --times $(TIMES) --lanes $(LANES) --store $(if $(filter command line environment,$(origin STORE)),$(STORE),both)
 
 bench:
 	go test -p 1 -run '^$$' -bench . -benchmem -timeout 60m ./...

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/onceward/onceward"
@@ -12,10 +13,10 @@ import (
 )
 
 type verifyCmd struct {
-	Store string `env:"ONCEWARD_VERIFY_STORE" help:"sqlite, or a PostgreSQL URL that may create databases. Without it both, the second on a cluster of its own if this machine has PostgreSQL."`
+	Store string `env:"ONCEWARD_VERIFY_STORE" help:"sqlite; a PostgreSQL URL that may create databases; or both, the second on a cluster of its own made from this machine's binaries. Without it both if there are any, else SQLite alone."`
 	Times int    `default:"20" help:"Runs of each case."`
 	Lanes int    `default:"6" help:"Runs at a time."`
-	Case  string `help:"Only the case of this name."`
+	Case  string `help:"Only the case of this name, as the table has it."`
 	Seed  uint64 `help:"Of the random instants, to try the same ones again."`
 	Keep  bool   `help:"Leave the stores of runs that went wrong."`
 	JSON  bool   `name:"json" help:"Print JSON for programs instead of a table."`
@@ -27,16 +28,22 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 	if c.Times < 1 || c.Lanes < 1 {
 		return usage("--times and --lanes must be at least 1")
 	}
+	if c.Case != "" && !slices.Contains(verify.Cases(), c.Case) {
+		return usage("--case is %q; there are %q", c.Case, verify.Cases())
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	config := verify.Config{Program: program, Times: c.Times, Lanes: c.Lanes, Only: c.Case, Seed: c.Seed, Keep: c.Keep, Progress: os.Stderr}
 	switch {
-	case c.Store == "":
+	case c.Store == "" || c.Store == "both":
 		config.SQLite = true
 		url, stop, err := verify.OwnCluster(ctx)
 		if err != nil {
+			if c.Store != "" {
+				return err
+			}
 			fmt.Fprintf(os.Stderr, "only on SQLite: %v\n", err)
 			break
 		}
@@ -47,7 +54,7 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 	case strings.HasPrefix(c.Store, "postgres://") || strings.HasPrefix(c.Store, "postgresql://"):
 		config.Postgres = c.Store
 	default:
-		return usage("--store is %q; it is sqlite (in files of their own) or postgres://…", onceward.RedactStore(c.Store))
+		return usage("--store is %q; it is sqlite (in files of their own), postgres://… or both", onceward.RedactStore(c.Store))
 	}
 	report, err := verify.Run(ctx, config)
 	if err != nil {

@@ -15,7 +15,7 @@ func playAgain(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	end := time.Now().Add(timeout * 8 / 10)
+	end := time.Now().Add(quick * 8 / 10)
 	for time.Now().Before(end) {
 		if err := errors.Join(r.ground.lapse(ctx, false), pause(ctx, r.within(100*time.Millisecond))); err != nil {
 			return err
@@ -34,7 +34,7 @@ func playFenced(ctx context.Context, r *run) error {
 		return err
 	}
 	var second *request
-	over, err := until(ctx, lease+10*time.Second, func() (bool, error) {
+	over, err := until(ctx, quick+10*time.Second, func() (bool, error) {
 		if err := r.ground.lapse(ctx, true); err != nil {
 			return false, err
 		}
@@ -53,7 +53,7 @@ func playFenced(ctx context.Context, r *run) error {
 	}
 	q.answer <- 410
 	state := ""
-	_, err = until(ctx, timeout/2, func() (bool, error) {
+	_, err = until(ctx, r.timeout/3, func() (bool, error) {
 		var noted int
 		state, _, err = claimState(ctx, r.ground)
 		if err == nil {

@@ -9,21 +9,22 @@ import (
 
 // kase is a way to go wrong, and what must come of it.
 type kase struct {
-	name string
-	play func(ctx context.Context, r *run) error
+	name    string
+	timeout time.Duration // of the endpoint
+	play    func(ctx context.Context, r *run) error
 }
 
 var cases = []kase{
-	{"handed over twice", playTwice},
-	{"handed out again while it is sent", playAgain},
-	{"taken over while it is sent", playFenced},
-	{"lease over before the settling", playLate},
-	{"killed before the POST", playBefore},
-	{"killed between POST and record", playBetween},
-	{"killed before a publish is answered", playPublish},
-	{"killed before an event is answered", playEvent},
-	{"frozen while its request is out", playFrozen},
-	{"frozen at any instant", playAnyInstant},
+	{"handed over twice", quick, playTwice},
+	{"handed out again while it is sent", ample, playAgain},
+	{"taken over while it is sent", ample, playFenced},
+	{"lease over before the settling", ready, playLate},
+	{"killed before the POST", quick, playBefore},
+	{"killed between POST and record", ready, playBetween},
+	{"killed before a publish is answered", quick, playPublish},
+	{"killed before an event is answered", ready, playEvent},
+	{"frozen while its request is out", ready, playFrozen},
+	{"frozen at any instant", ready, playAnyInstant},
 }
 
 // playTwice hands the same event over from two callers at once, the second one a retry of the first as far as the server
@@ -78,7 +79,7 @@ func playBefore(ctx context.Context, r *run) error {
 		return err
 	}
 	if err = r.send(ctx, s, "evt_before"); err == nil {
-		err = pause(ctx, r.within(timeout*8/10))
+		err = pause(ctx, r.within(r.timeout*8/10))
 	}
 	if err == nil {
 		s, err = r.holder(ctx)
@@ -111,7 +112,7 @@ func playBetween(ctx context.Context, r *run) error {
 		return err
 	}
 	release := func() error { return nil }
-	wait := r.within(timeout * 6 / 10)
+	wait := r.within(r.timeout * 3 / 10)
 	recorded := false
 	switch r.n % 3 {
 	case 0: // the answer is held

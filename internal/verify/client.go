@@ -55,7 +55,7 @@ type sent struct {
 	} `json:"deliveries"`
 }
 
-func (s *server) makeEndpoint(ctx context.Context, url, policy string) error {
+func (s *server) makeEndpoint(ctx context.Context, url, policy string, timeout time.Duration) error {
 	var o struct{}
 	_, err := s.call(ctx, "POST", "/v1/webhooks/endpoints", map[string]any{
 		"url": url, "policy": policy, "timeout_seconds": timeout.Seconds(), "retry_ladder": []int{1, 1, 1, 1, 1, 1, 1, 1},

@@ -19,7 +19,7 @@ func playFrozen(ctx context.Context, r *run) error {
 	}
 	holder, err := r.holder(ctx)
 	if err == nil {
-		err = pause(ctx, r.within(timeout*4/10))
+		err = pause(ctx, r.within(r.timeout*3/10))
 	}
 	if err == nil {
 		err = freeze(holder.cmd.Process)
@@ -33,7 +33,7 @@ func playFrozen(ctx context.Context, r *run) error {
 		q.answer <- status
 	}
 	if !r.ground.shared() {
-		err = pause(ctx, lease+slack+r.within(time.Second))
+		err = pause(ctx, r.lease()+slack+r.within(time.Second))
 	} else {
 		for _, o := range r.servers {
 			if o != holder {
@@ -53,7 +53,7 @@ func playFrozen(ctx context.Context, r *run) error {
 	}
 	fenced := true
 	if r.ground.shared() {
-		fenced, err = until(ctx, lease+10*time.Second, func() (bool, error) {
+		fenced, err = until(ctx, r.lease()+10*time.Second, func() (bool, error) {
 			n, err := r.countOf(ctx, "SELECT count(*) FROM claim_notes WHERE what = 'fenced'")
 			return n > 0, err
 		})
@@ -69,7 +69,7 @@ func playFrozen(ctx context.Context, r *run) error {
 
 // takenOver waits until another server has closed the key of the run's one delivery.
 func (r *run) takenOver(ctx context.Context) error {
-	over, err := until(ctx, lease+10*time.Second, func() (bool, error) {
+	over, err := until(ctx, r.lease()+10*time.Second, func() (bool, error) {
 		state, _, err := claimState(ctx, r.ground)
 		return state == "done", err
 	})
@@ -117,7 +117,7 @@ func playAnyInstant(ctx context.Context, r *run) error {
 		return err
 	}
 	defer thaw(s.cmd.Process)
-	if err := pause(ctx, r.within(lease)); err != nil {
+	if err := pause(ctx, r.within(r.lease())); err != nil {
 		return err
 	}
 	for _, c := range calls {
@@ -125,7 +125,7 @@ func playAnyInstant(ctx context.Context, r *run) error {
 			again = append(again, hand(to, c.n))
 		}
 	}
-	if err := pause(ctx, lease+slack+r.within(time.Second)); err != nil {
+	if err := pause(ctx, r.lease()+slack+r.within(time.Second)); err != nil {
 		return err
 	}
 	if err := thaw(s.cmd.Process); err != nil {
@@ -214,7 +214,7 @@ func (r *run) ruleOnStuck(ctx context.Context, s *server) error {
 	if err != nil || len(stuck) == 0 {
 		return err
 	}
-	if err := pause(ctx, lease); err != nil { // whoever was awake too late to send has given up by now
+	if err := pause(ctx, r.lease()); err != nil { // whoever was awake too late to send has given up by now
 		return err
 	}
 	requests, _ := r.tally.seen()

@@ -30,7 +30,7 @@ func playLate(ctx context.Context, r *run) error {
 	if d, ok := r.ground.(*database); ok && r.n%2 == 1 {
 		err = r.frozen(ctx, d, holder, release)
 	} else {
-		err = errors.Join(pause(ctx, lease+r.within(2*time.Second)), release())
+		err = errors.Join(pause(ctx, r.lease()+r.within(2*time.Second)), release())
 	}
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func playLate(ctx context.Context, r *run) error {
 
 // frozen keeps the holder stopped, without its connection, until the other server has ruled on its message.
 func (r *run) frozen(ctx context.Context, d *database, holder *server, release func() error) error {
-	settling, err := until(ctx, lease, func() (bool, error) {
+	settling, err := until(ctx, r.lease(), func() (bool, error) {
 		n, err := d.waiting(ctx, holder.name, false)
 		return n > 0, err
 	})
@@ -57,7 +57,7 @@ func (r *run) frozen(ctx context.Context, d *database, holder *server, release f
 	if err := release(); err != nil {
 		return err
 	}
-	ruled, err := until(ctx, lease+10*time.Second, func() (bool, error) {
+	ruled, err := until(ctx, r.lease()+10*time.Second, func() (bool, error) {
 		state, _, err := claimState(ctx, d)
 		return state == "stuck", err
 	})

@@ -13,6 +13,7 @@ import (
 type run struct {
 	config   Config
 	ground   ground
+	timeout  time.Duration // of its endpoint
 	verdict  *verdict
 	n        int
 	dice     *rand.Rand
@@ -26,7 +27,10 @@ type run struct {
 }
 
 // restTime is how long a run may take to come to rest by itself after its fault: a lease, the sweep, a few rungs of a second.
-const restTime = lease + 25*time.Second
+const restTime = 30 * time.Second
+
+// lease is that of the run's deliveries.
+func (r *run) lease() time.Duration { return r.timeout + slack }
 
 // start starts a server on the run's store.
 func (r *run) start(ctx context.Context) (*server, error) {
@@ -73,7 +77,7 @@ func (r *run) open(ctx context.Context, address, policy string) (*server, error)
 	if err != nil {
 		return nil, err
 	}
-	return s, s.makeEndpoint(ctx, "http://"+address, policy)
+	return s, s.makeEndpoint(ctx, "http://"+address, policy, r.timeout)
 }
 
 // send hands the run's event over and notes its delivery.

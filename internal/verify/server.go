@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// What every server of a run is told. The lease of a delivery is timeout and slack together.
+// The lease of a delivery is its endpoint's time-out, which a case may choose, and the slack that every server of a run is told.
 const (
-	timeout = time.Second
-	slack   = time.Second
-	lease   = timeout + slack
+	quick = time.Second      // the time-out of most cases: their leases run out soon
+	ready = 2 * time.Second  // of those with an instant to be met while a request is out, however slow the machine
+	ample = 15 * time.Second // of those that end leases themselves
+	slack = time.Second
 
 	apiKey     = "verify-verify-verify"
 	secretsKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"

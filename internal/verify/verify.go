@@ -221,7 +221,8 @@ func (c Config) runOnce(ctx context.Context, k kase, i int, newGround func() (gr
 	if err != nil {
 		return verdict{err: err}
 	}
-	r := &run{config: c, ground: g, verdict: &v, n: i, dice: rand.New(rand.NewPCG(c.Seed, uint64(i)))}
+	turn := i + int(c.Seed%6) // what a case does by turns, it begins anywhere with
+	r := &run{config: c, ground: g, timeout: k.timeout, verdict: &v, n: turn, dice: rand.New(rand.NewPCG(c.Seed, uint64(i)))}
 	defer func() {
 		r.killAll()
 		if err := g.drop(c.Keep && (v.err != nil || len(v.reasons) > 0)); err != nil && v.err == nil {
