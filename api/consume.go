@@ -11,7 +11,7 @@ import (
 type consumeRequest struct {
 	keyed
 	Queue      *string `json:"queue"`
-	Max        *int64  `json:"max_messages"`
+	Max        *whole  `json:"max_messages"`
 	Visibility seconds `json:"visibility_timeout"`
 	Wait       seconds `json:"wait_seconds"`
 }

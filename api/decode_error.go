@@ -78,8 +78,6 @@ func expected(t reflect.Type) string {
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
-		return "a whole number, of at most 64 bits and without a fraction"
 	case reflect.Float64:
 		return "a number that a double can hold"
 	case reflect.Slice:

@@ -178,3 +178,25 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestWholeNumbers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"7": 7, "7.0": 7, "70e-1": 7, "0.7E+1": 7, "-7.000": -7, "0": 0, "-0": 0, "0.0": 0, "0e99999999999999999999": 0, "1e18": 1e18,
+		"9223372036854775807": 1<<63 - 1, "9223372036854775807.0": 1<<63 - 1, "-9223372036854775808": -1 << 63, "1" + strings.Repeat("0", 18) + ".0": 1e18,
+	} {
+		var r struct{ N *whole }
+		if err := decode([]byte(`{"N":`+text+`}`), &r); err != nil || r.N == nil || int64(*r.N) != want {
+			t.Errorf("%s is read as %v, %v; want %d", text, r.N, err, want)
+		}
+	}
+	for _, text := range []string{
+		"1.5", "7.00000000000000000001", "1e-1", "1e-99999999999999999999", "1e19", "1e400", "1e99999999999999999999", "9223372036854775808", "-9223372036854775809", `"7"`, "true", "[7]",
+	} {
+		var r struct{ N *whole }
+		err := decode([]byte(`{"N":`+text+`}`), &r)
+		if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != fault.InvalidArgument || e.Field != "/N" || !strings.Contains(e.Message, text) || !strings.Contains(e.Message, "whole number") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -152,7 +152,7 @@ type redriveDeliveriesRequest struct {
 	States     []webhook.State `json:"states"`
 	From       moment          `json:"from"`
 	To         moment          `json:"to"`
-	Max        *int64          `json:"max"`
+	Max        *whole          `json:"max"`
 	Rate       *float64        `json:"rate_per_second"`
 	DryRun     bool            `json:"dry_run"`
 	Canary     *bool           `json:"canary"`
@@ -166,7 +166,7 @@ func (c *call) redriveDeliveries() (any, error) {
 	}
 	in := webhook.RedriveCall{
 		Project: c.project, Tenant: or(r.Tenant, ""), States: r.States, From: r.From.Time, To: r.To.Time,
-		Max: or(r.Max, 0), Rate: or(r.Rate, 0), DryRun: r.DryRun, Canary: or(r.Canary, true), Who: c.who(),
+		Max: int64(or(r.Max, 0)), Rate: or(r.Rate, 0), DryRun: r.DryRun, Canary: or(r.Canary, true), Who: c.who(),
 	}
 	if err := checkRedrive(&r); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type endpointRequest struct {
 	Retry4xx    *bool          `json:"retry_4xx"`
 	Policy      *ledger.Policy `json:"policy"`
 	Window      seconds        `json:"receiver_window_seconds"`
-	MaxInFlight *int           `json:"max_in_flight"`
+	MaxInFlight *whole         `json:"max_in_flight"`
 	Rate        optionalNumber `json:"rate_per_second"`
 }
 
@@ -33,7 +33,10 @@ func (r *endpointRequest) spec() (webhook.EndpointSpec, error) {
 	s := webhook.EndpointSpec{
 		URL: r.URL, Tenant: r.Tenant, Description: r.Description, EventTypes: r.EventTypes, Secret: r.Secret,
 		Timeout: r.Timeout.ptr(), Retry4xx: r.Retry4xx, Policy: r.Policy, Window: r.Window.ptr(), WindowForever: r.Window.null,
-		MaxInFlight: r.MaxInFlight, Rate: r.Rate.ptr(), RateNone: r.Rate.null,
+		Rate: r.Rate.ptr(), RateNone: r.Rate.null,
+	}
+	if r.MaxInFlight != nil {
+		s.MaxInFlight = new(int(*r.MaxInFlight))
 	}
 	if r.Headers != nil {
 		s.Headers = new(r.Headers.plain())

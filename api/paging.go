@@ -32,7 +32,7 @@ func (c *call) query(names ...string) (query, error) {
 	for name, v := range values {
 		switch {
 		case !slices.Contains(names, name):
-			return query{}, fault.New(fault.InvalidArgument, "%s is not a parameter of this call; it has %s", fault.Quote(name), strings.Join(names, ", "))
+			return query{}, parameter(fault.Clip(name, 200), "%s is not a parameter of this call; it has %s", fault.Quote(name), strings.Join(names, ", "))
 		case len(v) > 1:
 			return query{}, parameter(name, "%s is there twice", name)
 		case !utf8.ValidString(v[0]) || strings.Contains(v[0], "\x00"):

@@ -21,7 +21,7 @@ type publishItem struct {
 	Payload  jsontext.Value `json:"payload"`
 	Body     jsontext.Value `json:"body"`
 	Delay    seconds        `json:"delay_seconds"`
-	Priority *int64         `json:"priority"`
+	Priority *whole         `json:"priority"`
 	Headers  stringMap      `json:"headers"`
 	Group    *string        `json:"message_group_id"`
 	OriginAt moment         `json:"origin_at"`

@@ -12,8 +12,8 @@ import (
 type queueSettings struct {
 	DLQ            *string  `json:"dlq"`
 	DeadLetter     *string  `json:"dead_letter_queue"`
-	MaxReceives    *int64   `json:"max_receive_count"`
-	MaxRetries     *int64   `json:"max_retries"`
+	MaxReceives    *whole   `json:"max_receive_count"`
+	MaxRetries     *whole   `json:"max_retries"`
 	Visibility     seconds  `json:"visibility_timeout_default"`
 	RetentionDays  *float64 `json:"message_retention_days"`
 	DedupWindow    seconds  `json:"dedup_window_seconds"`

@@ -152,7 +152,7 @@ func TestQueueCallsRefuse(t *testing.T) {
 		{"/v1/queue/list?limit=ten", "/limit"},
 		{"/v1/queue/list?cursor=abc", "/cursor"},
 		{"/v1/queue/list?cursor=cur_000000000000000000000000", "/cursor"},
-		{"/v1/queue/list?lmit=10", ""},
+		{"/v1/queue/list?lmit=10", "/lmit"},
 		{"/v1/queue/list?limit=1&limit=2", "/limit"},
 		{"/v1/queue/list?a=%zz", ""},
 		{"/v1/queue/messages/jobs?status=dead", "/status"},

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json/jsontext"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -94,8 +97,38 @@ func parseTime(s string) (time.Time, bool) {
 	return t.UTC().Truncate(time.Microsecond), err == nil && t.Year() >= 1970
 }
 
+// whole is a whole number in a request, in any form that JSON has for one: 7, 7.0 and 70e-1 are the same.
+type whole int64
+
+// UnmarshalJSONFrom reads a number that has no fraction.
+func (w *whole) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if v.Kind() != '0' {
+		return valueError(v, wantWhole)
+	}
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil {
+		form, _ := canon.Append(nil, v.Clone()) // its digits, "e", and the power of ten of the last
+		digits, power, _ := strings.Cut(string(form), "e")
+		zeros, err := strconv.Atoi(cmp.Or(power, "0")) // 0 has none
+		if err != nil || zeros < 0 || zeros > 18 {
+			return valueError(v, wantWhole)
+		}
+		if n, err = strconv.ParseInt(digits+strings.Repeat("0", zeros), 10, 64); err != nil {
+			return valueError(v, wantWhole)
+		}
+	}
+	*w = whole(n)
+	return nil
+}
+
+const wantWhole = "a whole number, of at most 64 bits and without a fraction"
+
 // wholeIn refuses a number out of range.
-func wholeIn(field string, v *int64, low, high int64) error {
+func wholeIn(field string, v *whole, low, high whole) error {
 	if v != nil && (*v < low || *v > high) {
 		return fault.Invalid(field, "%s is %d; it must be %d to %d", lastName(field), *v, low, high)
 	}

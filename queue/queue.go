@@ -90,11 +90,16 @@ func CheckName(field, name string) error {
 	return fault.Invalid(field, "the queue name %s is not 1 to 76 of A-Z a-z 0-9 . _ -, not beginning with _ or .", fault.Quote(name))
 }
 
-// Check refuses settings that are out of range.
+// Check refuses the making of a queue of a name or with settings that are out of range.
 func (s Spec) Check() error {
 	if !nameRule.MatchString(s.Name) {
 		return fault.Invalid("/name", "the queue name %s is not 1 to 76 of A-Z a-z 0-9 . _ -, not beginning with _ or .", fault.Quote(s.Name))
 	}
+	return s.CheckSettings()
+}
+
+// CheckSettings refuses settings that are out of range, of a queue that is there: it may be a dead-letter queue, whose name may be longer.
+func (s Spec) CheckSettings() error {
 	if s.DLQ != nil {
 		if !dlqRule.MatchString(*s.DLQ) {
 			return fault.Invalid("/dlq", "the dead-letter queue's name %s is not 1 to 80 of A-Z a-z 0-9 . _ -, not beginning with _ or .", fault.Quote(*s.DLQ))

@@ -78,7 +78,7 @@ func noSuchDLQ(err error) bool {
 
 // UpdateQueue changes settings, for messages published after it.
 func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, err error) {
-	if err := s.Check(); err != nil {
+	if err := s.CheckSettings(); err != nil {
 		return out, err
 	}
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {

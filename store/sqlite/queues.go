@@ -50,7 +50,7 @@ func (t *tx) useDLQ(project int64, name string) (int64, error) {
 
 // UpdateQueue changes settings, for messages published after it.
 func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (queue.Queue, error) {
-	if err := s.Check(); err != nil {
+	if err := s.CheckSettings(); err != nil {
 		return queue.Queue{}, err
 	}
 	return db.changeQueue(ctx, "update_queue", s.Project, s.Name, func(t *tx, q *queueRow) error {

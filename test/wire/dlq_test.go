@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -214,6 +215,17 @@ func checkDLQs(t *testing.T, s *server) {
 		s.post(t, "/v1/queue/update/cyc-b", object{"dlq": "cyc-a"}).refused(t, 400, "INVALID_ARGUMENT", "/dlq")
 	}
 	s.post(t, "/v1/queue/update/own-dlq", object{"dlq": "own"}).refused(t, 400, "INVALID_ARGUMENT", "/dlq")
+	// A dead-letter queue's name may be longer than another's, and its settings change like theirs.
+	long := strings.Repeat("d", 80)
+	s.queue(t, "long", object{"dlq": long})
+	for _, name := range []string{long, strings.Repeat("e", 76) + "-dlq"} {
+		if name != long {
+			s.queue(t, strings.TrimSuffix(name, "-dlq"), nil)
+		}
+		is(t, "updated", s.do(t, "POST", "/v1/queue/update/"+name, object{"visibility_timeout_default": 7, "require_receipt": true}), object{"name": name, "visibility_timeout_default": 7, "require_receipt": true})
+		s.post(t, "/v1/queue/update/"+name, object{"visibility_timeout_default": 0}).refused(t, 400, "INVALID_ARGUMENT", "/visibility_timeout_default")
+	}
+	s.post(t, "/v1/queue/create", object{"name": strings.Repeat("f", 77)}).refused(t, 400, "INVALID_ARGUMENT", "/name")
 	// Shared: each gets its own back.
 	s.queue(t, "sh-a", object{"dlq": "sh-dead"})
 	s.queue(t, "sh-b", object{"dead_letter_queue": "sh-dead"})
