@@ -7,6 +7,7 @@ import (
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
 )
 
 type redriveView struct {
@@ -18,6 +19,7 @@ type redriveView struct {
 	Total      int64    `json:"total"`
 	Moved      int64    `json:"moved"`
 	Left       int64    `json:"left"`
+	Remaining  int64    `json:"remaining"`
 	CreatedAt  stamp    `json:"created_at"`
 	FinishedAt stamp    `json:"finished_at"`
 }
@@ -25,7 +27,7 @@ type redriveView struct {
 func (c *call) viewRedrive(r queue.Redrive) redriveView {
 	v := redriveView{
 		ID: c.IDs.Encode(ids.Redrive, c.project, r.ID), Queue: text(r.Queue), State: string(r.State), DryRun: r.DryRun, Total: r.Total,
-		Moved: r.Moved, Left: r.Left, CreatedAt: stamp(r.CreatedAt), FinishedAt: stamp(r.FinishedAt),
+		Moved: r.Moved, Left: r.Left, Remaining: r.Remaining(), CreatedAt: stamp(r.CreatedAt), FinishedAt: stamp(r.FinishedAt),
 	}
 	if r.Rate > 0 {
 		v.Rate = &r.Rate
@@ -47,6 +49,52 @@ func (c *call) showRedrive(id int64) (any, error) {
 		return nil, err
 	}
 	return c.viewRedrive(r), c.mayRedrive(r, access.Read)
+}
+
+type redrivePartView struct {
+	EndpointID string            `json:"endpoint_id"`
+	State      webhook.PartState `json:"state"`
+	Canary     *string           `json:"canary_delivery_id"`
+	Total      int64             `json:"total"`
+	Moved      int64             `json:"moved"`
+	Left       int64             `json:"left"`
+}
+
+// redriveParts lists how far a redrive is with each endpoint.
+func (c *call) redriveParts() (any, error) {
+	id, err := c.pathID(ids.Redrive)
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.query("cursor", "limit")
+	if err != nil {
+		return nil, err
+	}
+	p, err := q.page()
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.Store.Redrive(c.ctx, c.project, id)
+	if err == nil {
+		err = c.mayRedrive(r, access.Read)
+	}
+	if err != nil {
+		return nil, err
+	}
+	limit := p.Limit
+	p.Limit++
+	rows, err := c.Store.RedriveParts(c.ctx, c.project, id, p)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, limit, func(p webhook.RedrivePart) int64 { return p.EndpointID })
+	return list[redrivePartView]{views(rows, func(p webhook.RedrivePart) redrivePartView {
+		v := redrivePartView{EndpointID: c.IDs.Encode(ids.Endpoint, c.project, p.EndpointID), State: p.State, Total: p.Total, Moved: p.Moved, Left: p.Left}
+		if p.CanaryID != 0 {
+			v.Canary = text(c.IDs.Encode(ids.Delivery, c.project, p.CanaryID))
+		}
+		return v
+	}), q.next(next)}, nil
 }
 
 // mayRedrive refuses a key that may act on redrives, but not of this kind: deliveries' are for webhooks, queues' for scope.

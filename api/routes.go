@@ -62,6 +62,7 @@ func routes() []route {
 		{"GET", "/v1/queue/dlq/redrive/{queue}", look, (*call).getRedriveOf},
 		{"POST", "/v1/queue/dlq/redrive_cancel/{id}", undo, (*call).cancelRedrive},
 		{"GET", "/v1/redrives/{id}", look, (*call).getRedrive},
+		{"GET", "/v1/redrives/{id}/endpoints", look, (*call).redriveParts},
 		{"POST", "/v1/redrives/{id}/cancel", undo, (*call).cancelRedrive},
 
 		{"POST", "/v1/webhooks/endpoints", webhooks, (*call).createEndpoint},

@@ -41,6 +41,7 @@ var scopesOf = map[string]string{
 	"GET /v1/queue/dlq/redrive/{queue}":      "read", // by a queue's name: a queue's
 	"POST /v1/queue/dlq/redrive_cancel/{id}": "webhooks",
 	"GET /v1/redrives/{id}":                  "webhooks read",
+	"GET /v1/redrives/{id}/endpoints":        "webhooks read",
 	"POST /v1/redrives/{id}/cancel":          "webhooks",
 
 	"POST /v1/webhooks/endpoints":                    "webhooks",

@@ -229,11 +229,16 @@ func (c *Claim) Close(now time.Time, why string) bool {
 // Reopen is a redrive: the key may be tried again with tries 0 and the receiver's window anew, the fence kept. A stuck
 // claim of policy Once is left for a person to resolve; so is one that is not failed or stuck.
 func (c *Claim) Reopen(now time.Time) bool {
-	if c.State == Failed || c.State == Stuck && c.Policy == Idempotent {
-		c.reopen(now)
-		return true
+	if !c.Reopens() {
+		return false
 	}
-	return false
+	c.reopen(now)
+	return true
+}
+
+// Reopens reports whether a redrive reopens it.
+func (c *Claim) Reopens() bool {
+	return c.State == Failed || c.State == Stuck && c.Policy == Idempotent
 }
 
 func (c *Claim) reopen(now time.Time) {

@@ -64,3 +64,11 @@ func (q Queue) MayHave(dlq string) error {
 	}
 	return fault.Invalid("/dlq", "queue %q is a dead-letter queue, so it cannot have one", q.Name)
 }
+
+// RedriveRunning refuses a second redrive of a queue: [ErrConflict].
+func RedriveRunning(queue string) error {
+	return fault.New(fault.Conflict, "a redrive of queue %q is running", queue).WithHint("wait for its end, or cancel it")
+}
+
+// NoRedrive says that a redrive is not there: [ErrNotFound].
+func NoRedrive() error { return fault.New(fault.NotFound, "there is no such redrive") }

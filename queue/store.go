@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"context"
-	"encoding/json"
-	"time"
-)
+import "context"
 
 // Page asks for a part of a list: at most Limit items past After (0: from the beginning). The lists' ends are found by
 // a page shorter than Limit, or, where a filter skips rows, by Next being 0.
@@ -56,55 +52,4 @@ type Store interface {
 	// closed), retention, publish keys and request keys past their window, empty groups, claims that nobody can ask for
 	// any more. It answers how much it did; a caller goes on while that is not 0.
 	Sweep(ctx context.Context, limit int) (int, error)
-}
-
-// RedriveState says how far a redrive is.
-type RedriveState string
-
-const (
-	Running   RedriveState = "running"
-	Completed RedriveState = "completed"
-	Cancelled RedriveState = "cancelled"
-)
-
-// Redrive is the moving of dead letters back to where they came from, in the background, over restarts.
-// Taken = Moved + Left, always; none is lost.
-type Redrive struct {
-	ID         int64
-	Project    int64
-	Queue      string          // of messages: the source queue; empty for webhook deliveries
-	Filter     json.RawMessage // as the call gave it
-	Rate       float64         // a second; 0: as fast as it goes
-	DryRun     bool            // nothing moves: Total says what would
-	State      RedriveState
-	Total      int64 // dead letters that it concerned at its start
-	Moved      int64
-	Left       int64 // looked at and left: no source, its key stuck under policy once, its canary refused, or cancelled
-	CreatedAt  time.Time
-	FinishedAt time.Time
-}
-
-// RedriveCall begins a redrive of a queue's dead letters.
-type RedriveCall struct {
-	Project int64
-	Queue   string  // the source
-	IDs     []int64 // these alone; empty: all that are there now
-	Max     int64   // 0: no limit
-	Rate    float64
-	DryRun  bool
-	Who     string
-}
-
-// Redriver moves dead letters.
-type Redriver interface {
-	// StartRedrive begins one, or with DryRun only counts. ErrConflict while another of the queue is running.
-	StartRedrive(ctx context.Context, c RedriveCall) (Redrive, error)
-	Redrive(ctx context.Context, project, id int64) (Redrive, error)
-	Redrives(ctx context.Context, project int64, p Page) ([]Redrive, error)
-	// CancelRedrive stops one; what it had not moved is left.
-	CancelRedrive(ctx context.Context, project, id int64) (Redrive, error)
-	// StepRedrives moves at most limit dead letters of running redrives (webhooks' too), each as its rate allows, with the keys and the
-	// progress in the same transaction. Any server may call it at any time. It answers how many it moved or left, and when
-	// it is worth to call again (zero: nothing is running).
-	StepRedrives(ctx context.Context, limit int) (moved int, again time.Duration, err error)
 }

@@ -47,3 +47,9 @@ func NoEndpointLeft() error {
 
 // NoDelivery says that a delivery is not there: [ErrNotFound].
 func NoDelivery() error { return fault.New(fault.NotFound, "there is no such delivery") }
+
+// RedriveRunning refuses a redrive of an endpoint at which another is: [ErrConflict].
+func RedriveRunning() error {
+	return fault.New(fault.Conflict, "another redrive is at work on one of the endpoints that this one concerns").
+		WithHint("wait for its end, cancel it, or name another endpoint_id or tenant")
+}

@@ -42,20 +42,6 @@ type Act struct {
 	Note    string
 }
 
-// RedriveCall begins a redrive of dead deliveries.
-type RedriveCall struct {
-	Project    int64
-	EndpointID int64
-	Tenant     string
-	States     []State // Failed, Stuck; policy once leaves stuck ones
-	From, To   time.Time
-	Max        int64
-	Rate       float64
-	DryRun     bool
-	Canary     bool // one goes first per endpoint; if it is refused the endpoint's others are left
-	Who        string
-}
-
 // Deliveries keeps events and deliveries.
 type Deliveries interface {
 	// Send stores events, each with its request key, its deliveries, their claims and their messages in one transaction.
@@ -76,8 +62,11 @@ type Deliveries interface {
 	Resolve(ctx context.Context, a Act, as ledger.State) (Delivery, error)
 	// Cancel ends a delivery that is pending or retrying, else ErrConflict. It is never redriven.
 	Cancel(ctx context.Context, a Act) (Delivery, error)
-	// RedriveDeliveries begins a redrive, which queue.Redriver moves on. ErrConflict while another of the project is running.
+	// RedriveDeliveries begins a redrive, which queue.Redriver moves on. ErrConflict while another is at one of the endpoints that it
+	// concerns.
 	RedriveDeliveries(ctx context.Context, c RedriveCall) (queue.Redrive, error)
+	// RedriveParts lists a redrive's endpoints, newest first by id.
+	RedriveParts(ctx context.Context, project, redrive int64, p queue.Page) ([]RedrivePart, error)
 }
 
 // Take asks for deliveries to attempt.

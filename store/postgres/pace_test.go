@@ -2,24 +2,11 @@ package postgres
 
 import (
 	"testing"
-	"time"
 
 	"github.com/onceward/onceward/queue"
 )
 
-// A server whose transaction began before another's may see a pace that is ahead of it, and so may one whose clock was set
-// back: that is no step, and least of all the end.
-func TestPaceAhead(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	for ahead, want := range map[time.Duration]int{time.Millisecond: 0, time.Hour: 0, 0: 0, -100 * time.Millisecond: 10} {
-		r := redriveRow{rate: 100, pacedAt: now.Add(ahead)}
-		if got := r.allowed(now, 50); got != want {
-			t.Errorf("paced %v ahead: %d may go, want %d", ahead, got, want)
-		}
-	}
-}
-
+// A pace that is ahead of a transaction's clock, because it was set back, is no step, and least of all the end.
 func TestRedriveClockBack(t *testing.T) {
 	t.Parallel()
 	db := open(t)

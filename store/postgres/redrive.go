@@ -4,32 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
 
 var (
-	redriveCountSQL  = stmt("redrive_count")
-	redriveNamedSQL  = stmt("redrive_named")
-	redriveInsertSQL = stmt("redrive_insert")
-	redriveGetSQL    = stmt("redrive_get")
-	redriveListSQL   = stmt("redrive_list")
-	redriveCancelSQL = stmt("redrive_cancel")
+	redriveCountSQL      = stmt("redrive_count")
+	redriveSourcelessSQL = stmt("redrive_sourceless")
+	redriveNamedSQL      = stmt("redrive_named")
+	redriveInsertSQL     = stmt("redrive_insert")
+	redriveGetSQL        = stmt("redrive_get")
+	redriveListSQL       = stmt("redrive_list")
+	redriveCancelSQL     = stmt("redrive_cancel")
+	sweepRedrivesSQL     = stmt("sweep_redrives")
 )
-
-// redriveFilter is what a redrive of a queue's dead letters concerns, as its row keeps it.
-type redriveFilter struct {
-	IDs []int64 `json:"message_ids,omitempty"` // sorted; these alone
-	Max int64   `json:"max_messages,omitempty"`
-	// Sourceless is how many there were of no source: they are left, and were counted so at the start.
-	Sourceless int64 `json:"sourceless,omitempty"`
-}
 
 // StartRedrive begins to move a queue's dead letters back, or only counts them.
 func (db *DB) StartRedrive(ctx context.Context, c queue.RedriveCall) (out queue.Redrive, err error) {
@@ -39,70 +32,92 @@ func (db *DB) StartRedrive(ctx context.Context, c queue.RedriveCall) (out queue.
 			return err
 		}
 		out = queue.Redrive{Project: c.Project, Queue: q.Name, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running}
-		f := redriveFilter{IDs: slices.Compact(slices.Sorted(slices.Values(c.IDs))), Max: c.Max}
-		if out.Total, err = tx.redriveTotal(ctx, q, &f); err != nil {
+		f, would := c.Filter(), int64(0)
+		if out.Total, would, err = tx.redriveTotal(ctx, q, &f); err != nil {
 			return err
 		}
 		if out.Left = f.Sourceless; c.DryRun {
-			out.State, out.Left = queue.Completed, 0
+			out.State, out.Left = queue.Completed, f.Sourceless+would
 		}
 		if out.Filter, err = json.Marshal(f); err != nil {
 			return err
 		}
-		err = tx.QueryRow(ctx, redriveInsertSQL, c.Project, q.ID, q.Name, string(out.Filter), c.Rate, c.DryRun, string(out.State), out.Total, out.Left, clean(c.Who)).
-			Scan(&out.ID, &out.CreatedAt, &out.FinishedAt)
+		err = tx.QueryRow(ctx, redriveInsertSQL, c.Project, q.ID, q.Name, string(out.Filter), c.Rate, c.DryRun, string(out.State), out.Total, out.Left, clean(c.Who),
+			queue.NewPace(tx.now, c.Rate).Used).Scan(&out.ID, &out.CreatedAt, &out.FinishedAt)
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "23505" {
-			return fault.New(fault.Conflict, "a redrive of queue %q is running", c.Queue).WithHint("wait for its end, or cancel it")
+			return queue.RedriveRunning(c.Queue)
 		}
 		return err
 	})
 	return out, wrap("redrive", c.Queue, err)
 }
 
-// redriveTotal counts what a redrive concerns. What was published straight into the dead-letter queue came from nowhere: it is left.
-func (tx *txn) redriveTotal(ctx context.Context, q queue.Queue, f *redriveFilter) (total int64, err error) {
+// redriveTotal counts what a redrive concerns, and what of that it would leave for its key. What was published straight into the dead-letter
+// queue came from nowhere: it is left.
+func (tx *txn) redriveTotal(ctx context.Context, q queue.Queue, f *queue.RedriveFilter) (total, would int64, err error) {
 	dlq, err := tx.queue(ctx, q.Project, q.DLQ)
 	if err != nil && !errors.Is(err, queue.ErrQueueNotFound) {
-		return 0, err
+		return 0, 0, err
 	}
 	if len(f.IDs) > 0 {
-		total, err = tx.redriveNamed(ctx, q.ID, dlq.ID, f)
+		total, would, err = tx.redriveNamed(ctx, q.ID, dlq.ID, f)
 	} else {
-		err = tx.QueryRow(ctx, redriveCountSQL, q.ID, dlq.ID).Scan(&total, &f.Sourceless)
-		if f.Max > 0 {
-			f.Sourceless = 0
+		total, would, err = tx.redriveAll(ctx, q.ID, f)
+		if err == nil && f.Max == 0 {
+			err = tx.QueryRow(ctx, redriveSourcelessSQL, dlq.ID).Scan(&f.Sourceless)
 		}
 	}
-	if f.Max > 0 {
-		total = min(total, f.Max)
+	return total + f.Sourceless, would, err
+}
+
+func (tx *txn) redriveAll(ctx context.Context, source int64, f *queue.RedriveFilter) (total, would int64, err error) {
+	rows, err := tx.Query(ctx, redriveCountSQL, source, f.Max)
+	if err != nil {
+		return 0, 0, err
 	}
-	return total + f.Sourceless, err
+	var state, policy string
+	var n, last int64
+	_, err = pgx.ForEachRow(rows, []any{&state, &policy, &n, &last}, func() error {
+		total, f.Through = total+n, max(f.Through, last)
+		if staysDead(state, policy) {
+			would += n
+		}
+		return nil
+	})
+	return total, would, err
+}
+
+// staysDead reports whether a redrive leaves a message for its key, whose state is that under that policy: "" if it has none.
+func staysDead(state, policy string) bool {
+	c := ledger.Claim{State: ledger.State(state), Policy: ledger.Policy(policy)}
+	return c.State.Terminal() && !c.Reopens()
 }
 
 // redriveNamed keeps of the named messages those that came from the source.
-func (tx *txn) redriveNamed(ctx context.Context, source, dlq int64, f *redriveFilter) (int64, error) {
+func (tx *txn) redriveNamed(ctx context.Context, source, dlq int64, f *queue.RedriveFilter) (total, would int64, err error) {
 	rows, err := tx.Query(ctx, redriveNamedSQL, f.IDs, source, dlq)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	defer rows.Close()
 	var known []int64
-	for rows.Next() {
-		var id int64
-		var sourced bool
-		if err := rows.Scan(&id, &sourced); err != nil {
-			return 0, err
-		}
-		if sourced {
-			known = append(known, id)
-		} else {
+	var id int64
+	var sourced bool
+	var state, policy string
+	_, err = pgx.ForEachRow(rows, []any{&id, &sourced, &state, &policy}, func() error {
+		if !sourced {
 			f.Sourceless++
+			return nil
 		}
-	}
-	if f.IDs = known; len(known) == 0 {
-		f.IDs = []int64{0} // none, not all
-	}
-	return int64(len(known)), rows.Err()
+		if known = append(known, id); f.Max > 0 && int64(len(known)) > f.Max {
+			return nil
+		}
+		if total++; staysDead(state, policy) {
+			would++
+		}
+		return nil
+	})
+	f.Known(known)
+	return total, would, err
 }
 
 // Redrive finds one.
@@ -117,7 +132,7 @@ func (db *DB) Redrive(ctx context.Context, project, id int64) (out queue.Redrive
 func redriveByID(ctx context.Context, c querier, project, id int64) (queue.Redrive, error) {
 	r, err := scanRedrive(c.QueryRow(ctx, redriveGetSQL, project, id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = fault.New(fault.NotFound, "there is no such redrive")
+		err = queue.NoRedrive()
 	}
 	return r, err
 }
@@ -154,15 +169,22 @@ func (db *DB) CancelRedrive(ctx context.Context, project, id int64) (out queue.R
 	return out, wrap("cancel redrive", "", err)
 }
 
+// sweepRedrives forgets redrives that were over long ago.
+func (db *DB) sweepRedrives(ctx context.Context, limit int) (n int, err error) {
+	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+		tag, err := tx.Exec(ctx, sweepRedrivesSQL, limit, tx.now.Add(-queue.RedriveMemory))
+		n = int(tag.RowsAffected())
+		return err
+	})
+	return n, err
+}
+
 // redriveRow is a redrive under way, its row locked.
 type redriveRow struct {
-	id, project, queue int64 // queue is the source; 1: deliveries
-	filter             json.RawMessage
-	rate               float64
-	canary             bool
-	total, moved, left int64
-	lastID             int64 // the dead letter looked at last
-	who                string
-	createdAt          time.Time
-	pacedAt            time.Time // up to when its rate is used up
+	queue.Redrive
+	queue  int64 // the source; 1: deliveries
+	canary bool
+	lastID int64 // the dead letter looked at last
+	who    string
+	paced  time.Time // up to when its rate is used up
 }

@@ -12,143 +12,103 @@ import (
 )
 
 var (
-	redrivePartsSQL       = stmt("redrive_parts")
-	redrivePartLettersSQL = stmt("redrive_part_letters")
-	redrivePartsSaveSQL   = stmt("redrive_parts_save")
-	redrivePartsDropSQL   = stmt("redrive_parts_drop")
+	redrivePartsStepSQL = stmt("redrive_parts_step")
+	redrivePartsSaveSQL = stmt("redrive_parts_save")
+	redriveLettersSQL   = stmt("redrive_letters")
 )
 
-const (
-	partsAtOnce   = 1000
-	canaryLook    = 20                     // letters among which a part's canary is looked for at a time
-	canaryPoll    = 100 * time.Millisecond // how soon a canary's outcome is looked for again
-	lettersAtOnce = 500
-)
+const partsAtOnce = 200 // of those that can move, and of those whose canary is out
 
 // redrivePart is one endpoint's part of a redrive.
 type redrivePart struct {
-	endpoint  int64
-	state     string
-	canary    int64 // the delivery that went first; 0: none yet
-	last      int64 // the dead letter looked at last
-	there     bool  // its endpoint is
-	claim     ledger.State
-	tries     int
-	cancelled bool
-
+	webhook.RedrivePart
+	was     webhook.RedrivePart
+	last    int64 // the dead letter looked at last
+	lastWas int64
 	letters []deadLetter // the next ones
 	whole   bool         // there are no others behind
-	changed bool
-	over    bool
 }
 
+// deadLetter is one that a redrive may concern.
 type deadLetter struct {
 	message, claim, delivery int64
 	wanted                   bool
 }
 
-// stepDeliveryRedrive takes at most limit deliveries of a running redrive, whose row the transaction has locked, and changes
-// r.moved and r.left, which the caller saves. done: nothing is left to look at.
-func (db *DB) stepDeliveryRedrive(ctx context.Context, tx *txn, r *redriveRow, limit int) (done bool, again time.Duration, err error) {
-	var f deliveryFilter
-	if err := json.Unmarshal(r.filter, &f); err != nil {
-		return false, 0, err
+// stepDeliveryRedrive moves at most limit deliveries of a running redrive, whose row the transaction has locked, and changes
+// its numbers, which the caller saves. over: no part is left that goes on; idle: nothing is to be done before a canary is heard of.
+func (db *DB) stepDeliveryRedrive(ctx context.Context, tx *txn, r *redriveRow, limit int) (over, idle bool, err error) {
+	var f webhook.RedriveFilter
+	if err := json.Unmarshal(r.Filter, &f); err != nil {
+		return false, false, err
 	}
-	limit = int(min(int64(limit), r.total-r.moved-r.left))
-	if limit <= 0 {
-		return true, 0, nil
-	}
-	parts, err := tx.loadParts(ctx, r.id)
+	parts, err := tx.loadParts(ctx, r)
 	if err != nil {
-		return false, 0, err
+		return false, false, err
 	}
 	budget := limit
 	for _, p := range parts {
 		if err := p.look(ctx, tx, r, &f, &budget); err != nil {
-			return false, 0, err
+			return false, false, err
 		}
 	}
-	before := r.moved + r.left
-	if err := db.moveLetters(ctx, tx, r, parts, limit); err != nil {
-		return false, 0, err
+	if err := db.moveLetters(ctx, tx, r, &f, parts, limit); err != nil {
+		return false, false, err
 	}
-	left, err := tx.saveParts(ctx, r.id, parts)
-	if err != nil {
-		return false, 0, err
-	}
-	if r.moved+r.left == before {
-		again = canaryPoll
-	}
-	return left == 0 && len(parts) < partsAtOnce || r.moved+r.left >= r.total, again, nil
+	over, idle, err = tx.saveParts(ctx, r, parts)
+	return over && len(parts) < partsAtOnce, idle, err
 }
 
-func (tx *txn) loadParts(ctx context.Context, redrive int64) (parts []*redrivePart, err error) {
-	rows, err := tx.Query(ctx, redrivePartsSQL, redrive, partsAtOnce)
+// loadParts reads parts that go on, and tells each how its endpoint and its canary are.
+func (tx *txn) loadParts(ctx context.Context, r *redriveRow) (parts []*redrivePart, err error) {
+	rows, err := tx.Query(ctx, redrivePartsStepSQL, r.ID, partsAtOnce)
 	if err != nil {
 		return nil, err
 	}
 	var p redrivePart
-	_, err = pgx.ForEachRow(rows, []any{&p.endpoint, &p.state, &p.canary, &p.last, &p.there, (*string)(&p.claim), &p.tries, &p.cancelled}, func() error {
+	news := webhook.PartNews{Canaries: r.canary}
+	_, err = pgx.ForEachRow(rows, []any{
+		&p.EndpointID, (*string)(&p.State), &p.CanaryID, &p.Total, &p.Moved, &p.Left, &p.last, &news.Gone, &news.Disabled, (*string)(&news.Claim),
+		&news.Tries, &news.Cancelled,
+	}, func() error {
 		c := p
+		c.was, c.lastWas = c.RedrivePart, c.last
+		c.Hear(news)
 		parts = append(parts, &c)
 		return nil
 	})
 	return parts, err
 }
 
-// look hears how a part's canary fares, and reads the letters that may go now.
-func (p *redrivePart) look(ctx context.Context, tx *txn, r *redriveRow, f *deliveryFilter, budget *int) error {
-	if !p.there {
-		p.over = true // its endpoint was deleted: what is dead stays
+// look reads the letters of a part that may go now.
+func (p *redrivePart) look(ctx context.Context, tx *txn, r *redriveRow, f *webhook.RedriveFilter, budget *int) error {
+	if p.State.Over() || p.State == webhook.PartCanary || *budget <= 0 {
 		return nil
 	}
 	n := min(*budget, lettersAtOnce)
-	if p.state == partWaiting && p.canary != 0 {
-		switch p.fares() {
-		case ledger.Done:
-			p.state, p.changed = partOpen, true
-		case ledger.Failed:
-			p.over = true
-			return nil
-		default:
-			return nil
-		}
-	} else if p.state == partWaiting {
-		n = min(n, 1)
-	}
-	if n <= 0 {
-		return nil
+	if p.State == webhook.PartWaiting {
+		n = 1
 	}
 	*budget -= n
-	looked := max(n, canaryLook)
-	rows, err := tx.Query(ctx, redrivePartLettersSQL, p.endpoint, p.last, r.createdAt, looked, f.Tenant, f.states(), f.From, f.To, f.Through)
+	look := max(n, lettersBeside)
+	rows, err := tx.Query(ctx, redriveLettersSQL, p.EndpointID, p.last, r.CreatedAt, f.Through, look)
 	if err != nil {
 		return err
 	}
 	var l deadLetter
-	_, err = pgx.ForEachRow(rows, []any{&l.message, &l.claim, &l.delivery, &l.wanted}, func() error {
+	var state, tenant string
+	var madeAt time.Time
+	_, err = pgx.ForEachRow(rows, []any{&l.message, &l.claim, &l.delivery, &state, &madeAt, &tenant}, func() error {
+		l.wanted = l.delivery != 0 && state != "" && f.Has(ledger.State(state), madeAt, tenant)
 		p.letters = append(p.letters, l)
 		return nil
 	})
-	p.whole = len(p.letters) < looked
+	p.whole = len(p.letters) < look
 	return err
 }
 
-// fares judges a canary: done, failed, or neither yet. Whatever was tried and was not delivered is a refusal.
-func (p *redrivePart) fares() ledger.State {
-	switch {
-	case p.cancelled || p.claim == "":
-		return ledger.Failed
-	case p.claim == ledger.Done:
-		return ledger.Done
-	case p.claim == ledger.Failed, p.claim == ledger.Stuck, p.claim == ledger.Retry && p.tries > 0:
-		return ledger.Failed
-	}
-	return ledger.Started
-}
-
 // moveLetters sends at most limit of the letters looked at back, their keys reopened with them.
-func (db *DB) moveLetters(ctx context.Context, tx *txn, r *redriveRow, parts []*redrivePart, limit int) error {
+func (db *DB) moveLetters(ctx context.Context, tx *txn, r *redriveRow, f *webhook.RedriveFilter, parts []*redrivePart, limit int) error {
 	var claims, messages []int64
 	for _, p := range parts {
 		for _, l := range p.letters {
@@ -169,36 +129,41 @@ func (db *DB) moveLetters(ctx context.Context, tx *txn, r *redriveRow, parts []*
 	var moved []int64
 	var causes []string
 	for _, p := range parts {
-		for i, l := range p.letters {
-			if limit == 0 {
-				p.whole = false
+		if p.letters == nil && !p.whole {
+			continue // not looked at
+		}
+		all := true
+		for _, l := range p.letters {
+			if p.spent(f) {
 				break
 			}
-			p.last, p.changed = l.message, true
+			if limit == 0 || p.State == webhook.PartCanary {
+				all = false
+				break
+			}
+			p.last = l.message
 			m := rows[l.message]
 			if !l.wanted || m == nil || m.DeadAt.IsZero() || m.ClaimID != l.claim || locked[l.claim] == nil {
 				continue // not its business, or somebody took it meanwhile
 			}
-			limit--
 			if !ch.reopenKey(l.claim, r.who, "redrive") {
-				r.left++
+				p.Leave()
 				continue
 			}
 			if err := ch.message(m, 0, m.Redrive(tx.now)); err != nil {
 				return err
 			}
-			r.moved++
 			cause := webhook.ByRedrive
-			if p.state == partWaiting {
-				cause, p.canary = webhook.ByCanary, l.delivery
+			if p.State == webhook.PartWaiting {
+				cause = webhook.ByCanary
 			}
+			p.Move(l.delivery)
+			limit--
 			moved, causes = append(moved, l.claim), append(causes, string(cause))
-			if p.state == partWaiting {
-				p.whole = p.whole && i == len(p.letters)-1
-				break
-			}
 		}
-		p.over = p.over || p.whole && (p.state == partOpen || p.canary == 0)
+		if p.State != webhook.PartCanary && (p.spent(f) || all && p.whole) {
+			p.End(webhook.PartEnded)
+		}
 	}
 	if len(moved) > 0 {
 		ch.write(deliveryCauseSQL, moved, causes)
@@ -206,32 +171,33 @@ func (db *DB) moveLetters(ctx context.Context, tx *txn, r *redriveRow, parts []*
 	return ch.flush(ctx, db.hub)
 }
 
-// saveParts writes where the parts are, and answers how many are not over.
-func (tx *txn) saveParts(ctx context.Context, redrive int64, parts []*redrivePart) (left int, err error) {
-	var over []int64
+// spent reports whether a part has had all that a max lets it have.
+func (p *redrivePart) spent(f *webhook.RedriveFilter) bool {
+	return f.Max > 0 && p.Moved+p.Left == p.Total
+}
+
+// saveParts writes where the parts are, and adds to the redrive's numbers what theirs grew by.
+func (tx *txn) saveParts(ctx context.Context, r *redriveRow, parts []*redrivePart) (over, idle bool, err error) {
+	over = true
 	var changed []*redrivePart
 	for _, p := range parts {
-		switch {
-		case p.over:
-			over = append(over, p.endpoint)
+		over = over && p.State.Over()
+		if p.RedrivePart == p.was && p.last == p.lastWas {
 			continue
-		case p.changed:
-			changed = append(changed, p)
 		}
-		left++
+		changed = append(changed, p)
+		r.Total, r.Moved, r.Left = r.Total+p.Total-p.was.Total, r.Moved+p.Moved-p.was.Moved, r.Left+p.Left-p.was.Left
 	}
-	b := &pgx.Batch{}
-	if len(over) > 0 {
-		b.Queue(redrivePartsDropSQL, redrive, over)
+	if len(changed) == 0 {
+		return over, true, nil
 	}
-	if len(changed) > 0 {
-		b.Queue(redrivePartsSaveSQL, redrive, column(changed, func(p *redrivePart) int64 { return p.endpoint }),
-			column(changed, func(p *redrivePart) string { return p.state }),
-			column(changed, func(p *redrivePart) int64 { return p.canary }),
-			column(changed, func(p *redrivePart) int64 { return p.last }))
-	}
-	if b.Len() == 0 {
-		return left, nil
-	}
-	return left, tx.SendBatch(ctx, b).Close()
+	_, err = tx.Exec(ctx, redrivePartsSaveSQL, r.ID,
+		column(changed, func(p *redrivePart) int64 { return p.EndpointID }),
+		column(changed, func(p *redrivePart) string { return string(p.State) }),
+		column(changed, func(p *redrivePart) int64 { return p.CanaryID }),
+		column(changed, func(p *redrivePart) int64 { return p.Total }),
+		column(changed, func(p *redrivePart) int64 { return p.Moved }),
+		column(changed, func(p *redrivePart) int64 { return p.Left }),
+		column(changed, func(p *redrivePart) int64 { return p.last }))
+	return over, false, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -20,6 +19,9 @@ var (
 	redriveNextSQL    = stmt("redrive_next")
 	queueShareSQL     = stmt("queue_share")
 )
+
+// canaryPoll is how soon a canary's outcome is looked for again.
+const canaryPoll = 100 * time.Millisecond
 
 // StepRedrives moves at most limit dead letters of running redrives, each as its rate allows. Any number of servers may:
 // a redrive that one is stepping the others pass by, and its pace is in its row.
@@ -62,93 +64,71 @@ func (db *DB) stepRedrive(ctx context.Context, tx *txn, id, source int64, limit 
 	if r == nil || err != nil {
 		return 0, time.Second, err
 	}
-	allowed := r.allowed(tx.now, limit)
+	pace := queue.Pace{Rate: r.Rate, Used: r.paced}
+	allowed := pace.Allowed(tx.now, limit)
 	if allowed == 0 {
-		return 0, r.wait(tx.now), nil
+		return 0, max(time.Millisecond, pace.Wait(tx.now)), nil
 	}
-	before, done := r.moved+r.left, false
+	was := r.Redrive
+	var over, idle bool
 	switch {
 	case r.queue == deliveriesQueue:
-		done, again, err = db.stepDeliveryRedrive(ctx, tx, r, allowed)
+		over, idle, err = db.stepDeliveryRedrive(ctx, tx, r, allowed)
 	case len(there) == 0:
-		done = true // the queue was deleted
+		over = true // the queue was deleted
 	default:
-		done, err = db.stepQueueRedrive(ctx, tx, r, allowed)
+		over, err = db.stepQueueRedrive(ctx, tx, r, allowed, limit)
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	state := queue.Running
-	if r.spend(tx.now, int(r.moved+r.left-before)); done {
-		// What it concerned and did not move, because somebody else took it meanwhile, is left.
-		state, r.total = queue.Completed, max(r.total, r.moved+r.left)
-		r.left, again = r.total-r.moved, 0
-	} else {
-		again = max(again, r.wait(tx.now), time.Millisecond)
+	pace.Spend(int(r.Moved - was.Moved))
+	n = int(r.Moved + r.Left - was.Moved - was.Left)
+	r.Counted()
+	switch {
+	case over:
+		r.End(tx.now, queue.Completed)
+	case idle:
+		again = canaryPoll
+	default:
+		again = max(time.Millisecond, pace.Wait(tx.now))
 	}
-	_, err = tx.Exec(ctx, redriveSaveSQL, r.id, string(state), r.total, r.moved, r.left, r.lastID, r.pacedAt)
-	return int(r.moved + r.left - before), again, err
+	_, err = tx.Exec(ctx, redriveSaveSQL, r.ID, string(r.State), r.Total, r.Moved, r.Left, r.lastID, pace.Used)
+	return n, again, err
 }
 
 // lockRedrive locks a running redrive; nil if it is not running any more, or another server is at it.
 func (tx *txn) lockRedrive(ctx context.Context, id int64) (*redriveRow, error) {
 	var r redriveRow
 	var filter string
-	err := tx.QueryRow(ctx, redriveLockSQL, id).Scan(&r.id, &r.project, &r.queue, &filter, &r.rate, &r.canary, &r.total, &r.moved, &r.left, &r.lastID,
-		&r.who, &r.createdAt, &r.pacedAt)
+	err := tx.QueryRow(ctx, redriveLockSQL, id).Scan(&r.ID, &r.Project, &r.queue, &filter, &r.Rate, &r.canary, &r.Total, &r.Moved, &r.Left, &r.lastID,
+		&r.who, &r.CreatedAt, &r.paced)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
-	r.filter = json.RawMessage(filter)
+	r.Filter, r.State = json.RawMessage(filter), queue.Running
 	return &r, err
 }
 
-// allowed gives how many may go now. What a second did not use is lost: a redrive that was held up does not catch up in one burst.
-func (r *redriveRow) allowed(now time.Time, limit int) int {
-	if r.rate <= 0 {
-		return limit
-	}
-	if oldest := now.Add(-max(time.Second, duration(1/r.rate))); r.pacedAt.Before(oldest) {
-		r.pacedAt = oldest
-	}
-	if r.pacedAt.After(now.Add(txTimeout)) {
-		r.pacedAt = now // no step is so far ahead: the clock was set back
-	}
-	// Not below 0: another server, whose transaction began later, may have taken a step since ours began.
-	return max(0, min(limit, int(math.Floor(now.Sub(r.pacedAt).Seconds()*r.rate+1e-9))))
-}
-
-func (r *redriveRow) spend(now time.Time, n int) {
-	if r.rate > 0 {
-		r.pacedAt = r.pacedAt.Add(duration(float64(n) / r.rate))
-	} else {
-		r.pacedAt = now
-	}
-}
-
-// wait gives how long until the next one may go.
-func (r *redriveRow) wait(now time.Time) time.Duration {
-	if r.rate <= 0 {
-		return 0
-	}
-	return max(time.Millisecond, r.pacedAt.Add(duration(1/r.rate)).Sub(now))
-}
-
-// stepQueueRedrive moves at most limit of a queue's dead letters, oldest first, their keys reopened with them.
-func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limit int) (done bool, err error) {
-	var f redriveFilter
-	if err := json.Unmarshal(r.filter, &f); err != nil {
+// stepQueueRedrive looks at the next look of a queue's dead letters at most, oldest first, and moves at most limit, their keys reopened with
+// them.
+func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limit, look int) (over bool, err error) {
+	var f queue.RedriveFilter
+	if err := json.Unmarshal(r.Filter, &f); err != nil {
 		return false, err
 	}
-	if f.Max > 0 {
-		limit = int(min(int64(limit), f.Max-(r.moved+r.left-f.Sourceless)))
-	}
-	if limit <= 0 {
+	if look = f.Room(&r.Redrive, min(look, max(limit, lettersAtOnce))); look == 0 {
 		return true, nil
 	}
-	ids, err := tx.redriveNext(ctx, r, &f, limit)
+	letters, whole, err := tx.redriveNext(ctx, r, &f, look)
 	if err != nil {
 		return false, err
+	}
+	var ids []int64
+	for _, l := range letters {
+		if l.wanted && len(ids) < limit+lettersBeside {
+			ids = append(ids, l.message)
+		}
 	}
 	claims, err := tx.lockClaimsOf(ctx, ids)
 	if err != nil {
@@ -163,14 +143,20 @@ func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limi
 		return false, err
 	}
 	ch := newChanges(tx, claims)
-	for _, id := range ids {
-		r.lastID = id
-		m := rows[id]
+	for _, l := range letters {
+		if l.wanted && (limit == 0 || len(ids) == 0) {
+			return false, ch.flush(ctx, db.hub)
+		}
+		if r.lastID = l.message; !l.wanted {
+			continue // it died since the start
+		}
+		ids = ids[1:]
+		m := rows[l.message]
 		if m == nil || m.DeadAt.IsZero() || m.SourceQueue != r.queue {
 			continue // somebody took it meanwhile
 		}
 		if !ch.reopenKey(m.ClaimID, r.who, "redrive") {
-			r.left++
+			r.Left++
 			continue
 		}
 		c := m.Redrive(tx.now)
@@ -180,10 +166,16 @@ func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limi
 		if err := ch.message(m, 0, c); err != nil {
 			return false, err
 		}
-		r.moved++
+		r.Moved++
+		limit--
 	}
-	return len(ids) < limit, ch.flush(ctx, db.hub)
+	return whole, ch.flush(ctx, db.hub)
 }
+
+const (
+	lettersAtOnce = 500
+	lettersBeside = 20 // looked at beyond what may move: some are left
+)
 
 // reopenKey reopens a message's claim, if it has one that ended. It reports false where the message is to be left: its key is done, or
 // stuck under policy once, which a person has to resolve.
@@ -218,11 +210,22 @@ func sourceGroups(rows map[int64]*queue.Row) []int64 {
 	return slices.Compact(ids)
 }
 
-// redriveNext gives the next dead letters that a redrive concerns: of those there were at its start.
-func (tx *txn) redriveNext(ctx context.Context, r *redriveRow, f *redriveFilter, limit int) ([]int64, error) {
-	if len(f.IDs) == 0 {
-		return tx.ids(ctx, redriveNextSQL, r.queue, r.lastID, r.createdAt, limit)
+// redriveNext gives the next dead letters to look at, and whether there are no more. Wanted are those that were dead at the redrive's start.
+func (tx *txn) redriveNext(ctx context.Context, r *redriveRow, f *queue.RedriveFilter, look int) (out []deadLetter, whole bool, err error) {
+	if len(f.IDs) > 0 {
+		for _, id := range f.Next(r.lastID, look) {
+			out = append(out, deadLetter{message: id, wanted: true})
+		}
+		return out, len(out) < look, nil
 	}
-	from, _ := slices.BinarySearch(f.IDs, r.lastID+1)
-	return f.IDs[from:min(len(f.IDs), from+limit)], nil
+	rows, err := tx.Query(ctx, redriveNextSQL, r.queue, r.lastID, r.CreatedAt, f.Last(), look)
+	if err != nil {
+		return nil, false, err
+	}
+	var l deadLetter
+	_, err = pgx.ForEachRow(rows, []any{&l.message, &l.wanted}, func() error {
+		out = append(out, l)
+		return nil
+	})
+	return out, len(out) < look, err
 }

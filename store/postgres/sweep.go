@@ -50,6 +50,7 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 		{"request keys", db.deleting(sweepRequestKeysSQL)},
 		{"groups", db.sweepGroups},
 		{"deliveries", db.sweepDeliveries},
+		{"redrives", db.sweepRedrives},
 		{"counts", db.foldCounts},
 	} {
 		if err := context.Cause(ctx); err != nil {

@@ -260,9 +260,3 @@ func (t *tx) sweepEvents(limit int) (done int, err error) {
 	t.onCommit(func() { t.db.delivered.events = next })
 	return done, err
 }
-
-// sweepParts forgets the parts of redrives that are over.
-func (t *tx) sweepParts(limit int) (int, error) {
-	n, err := t.exec("redrive_parts_over", limit)
-	return int(n), err
-}

@@ -45,7 +45,6 @@ type DB struct {
 	turns     int64                // the newest turn of a group; of the writer's lane alone
 	swept     sweepState           // of the writer's lane alone
 	hub       hub
-	paces     paces         // of running redrives
 	delivered deliverySweep // of the writer's lane alone
 	closing   sync.Once
 }

@@ -4,73 +4,68 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
 
-// redriveFilter is what a redrive of a queue's dead letters concerns, as its row keeps it.
-type redriveFilter struct {
-	IDs []int64 `json:"message_ids,omitempty"` // sorted; these alone
-	Max int64   `json:"max_messages,omitempty"`
-	// Sourceless is how many there were of no source: they are left, and were counted so at the start.
-	Sourceless int64 `json:"sourceless,omitempty"`
-}
-
 // StartRedrive begins to move a queue's dead letters back, or only counts them.
 func (db *DB) StartRedrive(ctx context.Context, c queue.RedriveCall) (out queue.Redrive, err error) {
-	err = db.write(ctx, "start_redrive "+strconv.Quote(c.Queue), 8*len(c.IDs), func(t *tx) error {
+	op := "start_redrive " + strconv.Quote(c.Queue)
+	r := redrive{Redrive: queue.Redrive{Project: c.Project, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running}, Who: c.Who}
+	count := func(t *tx) error {
+		f := c.Filter()
 		q, err := t.queueByName(c.Project, c.Queue)
 		if err != nil {
 			return err
 		}
-		r := redrive{Redrive: queue.Redrive{Project: c.Project, Queue: q.Name, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running}, QueueID: q.ID, Who: c.Who}
-		f := redriveFilter{IDs: slices.Compact(slices.Sorted(slices.Values(c.IDs))), Max: c.Max}
+		r.Queue, r.QueueID = q.Name, q.ID
 		if err := t.redriveTotal(q, &r, &f); err != nil {
 			return err
 		}
-		if c.DryRun {
-			r.State, r.FinishedAt, r.Left = queue.Completed, t.now, 0
+		r.Filter, err = json.Marshal(f)
+		return err
+	}
+	if c.DryRun { // beside the writer: it looks at each
+		if err := db.read(ctx, op, count); err != nil {
+			return out, err
 		}
-		if r.Filter, err = json.Marshal(f); err != nil {
-			return err
+	}
+	err = db.write(ctx, op, 8*len(c.IDs), func(t *tx) error {
+		if !c.DryRun {
+			if err := count(t); err != nil {
+				return err
+			}
 		}
-		err = t.insertRedrive(&r)
+		err := t.insertRedrive(&r)
 		out = r.Redrive
 		return err
 	})
 	return out, err
 }
 
-// redriveTotal counts what a redrive concerns. What was published straight into the dead-letter queue came from nowhere:
-// it is left.
-func (t *tx) redriveTotal(q *queueRow, r *redrive, f *redriveFilter) error {
-	if len(f.IDs) > 0 {
-		known := f.IDs[:0]
-		for _, id := range f.IDs {
-			m, ok, err := t.messageByID(id)
-			if err != nil {
-				return err
-			}
-			switch {
-			case !ok || m.Project != q.Project:
-			case !m.DeadAt.IsZero() && m.SourceQueue == q.ID:
-				known = append(known, id)
-			case m.QueueID == q.DLQID && m.DeadAt.IsZero():
-				f.Sourceless++
-			}
-		}
-		f.IDs, r.Total = known, int64(len(known))
-		if len(known) == 0 {
-			f.IDs = []int64{0} // none, not all
-		}
-	} else {
-		c, err := t.counts(q.ID)
-		if err != nil {
-			return err
-		}
+// redriveTotal counts what a redrive concerns and, for a dry run, of that what it would leave. What was published straight into the dead-letter
+// queue came from nowhere: it is left.
+func (t *tx) redriveTotal(q *queueRow, r *redrive, f *queue.RedriveFilter) (err error) {
+	left := int64(0)
+	switch {
+	case len(f.IDs) > 0:
+		r.Total, left, err = t.redriveNamed(q, r, f)
+	case r.DryRun:
+		r.Total, left, err = t.redriveWould(q.ID, f.Max)
+	default:
+		var c counts
+		c, err = t.counts(q.ID)
 		r.Total = c.dead
+	}
+	if err != nil {
+		return err
+	}
+	if f.Max > 0 {
+		r.Total = min(r.Total, f.Max)
+	}
+	if len(f.IDs) == 0 {
 		if q.DLQID != 0 && f.Max == 0 {
 			d, err := t.counts(q.DLQID)
 			if err != nil {
@@ -78,12 +73,63 @@ func (t *tx) redriveTotal(q *queueRow, r *redrive, f *redriveFilter) error {
 			}
 			f.Sourceless = max(0, d.total-d.deadHere)
 		}
+		if err := t.row("dead_last", q.ID).Scan(&f.Through); err != nil {
+			return err
+		}
 	}
-	if f.Max > 0 {
-		r.Total = min(r.Total, f.Max)
-	}
-	r.Total, r.Left = r.Total+f.Sourceless, f.Sourceless
+	r.Total, r.Left = r.Total+f.Sourceless, left+f.Sourceless
 	return nil
+}
+
+// redriveNamed keeps of the named messages those that came from the source.
+func (t *tx) redriveNamed(q *queueRow, r *redrive, f *queue.RedriveFilter) (total, left int64, err error) {
+	known := f.IDs[:0]
+	for _, id := range f.IDs {
+		m, ok, err := t.messageByID(id)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case !ok || m.Project != q.Project:
+		case m.DeadAt.IsZero():
+			if m.QueueID == q.DLQID {
+				f.Sourceless++
+			}
+		case m.SourceQueue == q.ID:
+			known = append(known, id)
+			if !r.DryRun || m.ClaimID == 0 || f.Max > 0 && int64(len(known)) > f.Max {
+				continue
+			}
+			c, ok, err := t.claimByID(m.ClaimID)
+			if err != nil {
+				return 0, 0, err
+			}
+			if ok && c.State.Terminal() && !c.Reopens() {
+				left++
+			}
+		}
+	}
+	total = int64(len(known))
+	f.Known(known)
+	return total, left, nil
+}
+
+// redriveWould counts a queue's dead letters, the oldest most of them if it is not 0, and those that a redrive leaves.
+func (t *tx) redriveWould(source, most int64) (total, left int64, err error) {
+	if most == 0 {
+		most = -1
+	}
+	err = t.each("dead_claims", func(s scanner) error {
+		var c ledger.Claim
+		var state, policy string
+		var n int64
+		err := s.Scan(toText(&state), toText(&policy), &n)
+		c.State, c.Policy = ledger.State(state), toPolicy(policy)
+		if total += n; c.State.Terminal() && !c.Reopens() {
+			left += n
+		}
+		return err
+	}, source, most)
+	return total, left, err
 }
 
 // Redrive finds one.
@@ -99,7 +145,7 @@ func (db *DB) Redrive(ctx context.Context, project, id int64) (out queue.Redrive
 func (t *tx) redriveByID(project, id int64) (r redrive, err error) {
 	ok, err := found(loadRedrive(t.row("redrive_by_id", project, id), &r))
 	if err == nil && !ok {
-		err = notFound("there is no such redrive")
+		err = queue.NoRedrive()
 	}
 	return r, err
 }
@@ -128,19 +174,13 @@ func (db *DB) CancelRedrive(ctx context.Context, project, id int64) (out queue.R
 			return err
 		}
 		if r.State == queue.Running {
-			t.endRedrive(&r, queue.Cancelled)
-			err = t.saveRedrive(&r)
+			r.End(t.now, queue.Cancelled)
+			if _, err = t.exec("redrive_parts_cancel", id); err == nil {
+				err = t.saveRedrive(&r)
+			}
 		}
 		out = r.Redrive
 		return err
 	})
 	return out, err
-}
-
-// endRedrive ends a redrive. What it concerned and did not move, because it was cancelled or because somebody else took
-// it meanwhile, is left.
-func (t *tx) endRedrive(r *redrive, s queue.RedriveState) {
-	r.State, r.FinishedAt = s, t.now
-	r.Total = max(r.Total, r.Moved+r.Left)
-	r.Left = r.Total - r.Moved
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,56 +12,43 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-// deliveryFilter is what a redrive of deliveries concerns, as its row keeps it.
-type deliveryFilter struct {
-	EndpointID int64           `json:"endpoint_id,omitempty"`
-	Tenant     string          `json:"tenant,omitempty"`
-	States     []webhook.State `json:"states,omitempty"` // none: all that are dead
-	From       time.Time       `json:"from,omitzero"`    // of the delivery's creation
-	To         time.Time       `json:"to,omitzero"`
-	Max        int64           `json:"max,omitempty"`
-}
-
 // letter is a delivery's dead letter with what a filter looks at.
 type letter struct {
 	message  int64
 	endpoint int64
-	delivery int64
+	delivery int64 // 0: it is of a former send
 	state    ledger.State
+	policy   ledger.Policy
 	madeAt   time.Time
 	tenant   string
 }
 
 func loadLetter(r scanner) (l letter, err error) {
-	err = r.Scan(&l.message, &l.endpoint, &l.delivery, &l.state, toTime(&l.madeAt), toText(&l.tenant))
+	var state, policy string
+	err = r.Scan(&l.message, &l.endpoint, toInt(&l.delivery), toText(&state), toText(&policy), toTime(&l.madeAt), toText(&l.tenant))
+	l.state, l.policy = ledger.State(state), toPolicy(policy)
 	return l, err
 }
 
-func (f *deliveryFilter) matches(l letter) bool {
-	return (f.EndpointID == 0 || l.endpoint == f.EndpointID) && (f.Tenant == "" || l.tenant == f.Tenant) &&
-		(len(f.States) == 0 || slices.Contains(f.States, webhook.State(l.state))) &&
-		(f.From.IsZero() || !l.madeAt.Before(f.From)) && (f.To.IsZero() || l.madeAt.Before(f.To))
-}
+// concern is what of one endpoint a redrive concerns.
+type concern struct{ total, left int64 }
 
 // RedriveDeliveries begins to send dead deliveries again, or only counts them.
 func (db *DB) RedriveDeliveries(ctx context.Context, c webhook.RedriveCall) (out queue.Redrive, err error) {
-	f := deliveryFilter{EndpointID: c.EndpointID, Tenant: c.Tenant, States: c.States, From: c.From.UTC(), To: c.To.UTC(), Max: c.Max}
-	if c.From.IsZero() {
-		f.From = time.Time{}
-	}
-	if c.To.IsZero() {
-		f.To = time.Time{}
-	}
-	filter, err := json.Marshal(f)
-	if err != nil {
-		return out, err
-	}
-	var parts map[int64]int64
+	f := c.Filter()
+	var parts map[int64]concern
 	err = db.read(ctx, "redrive_deliveries", func(t *tx) error { // beside the writer: there may be many
-		parts, err = t.concerned(c.Project, &f)
+		parts, err = t.concerned(&c, &f)
 		return err
 	})
 	if err != nil {
+		return out, err
+	}
+	r := redrive{
+		Redrive: queue.Redrive{Project: c.Project, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running},
+		QueueID: deliveriesQueue, Canary: c.Canary, Who: c.Who,
+	}
+	if r.Filter, err = json.Marshal(f); err != nil {
 		return out, err
 	}
 	err = db.write(ctx, "redrive_deliveries", 64*len(parts), func(t *tx) error {
@@ -69,15 +57,11 @@ func (db *DB) RedriveDeliveries(ctx context.Context, c webhook.RedriveCall) (out
 				return err
 			}
 		}
-		r := redrive{
-			Redrive: queue.Redrive{Project: c.Project, Filter: filter, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running},
-			QueueID: deliveriesQueue, Canary: c.Canary, Who: c.Who,
-		}
+		r.Total, r.Left = 0, 0
 		for _, n := range parts {
-			r.Total += n
-		}
-		if c.DryRun {
-			r.State, r.FinishedAt = queue.Completed, t.now
+			if r.Total += n.total; c.DryRun {
+				r.Left += n.left
+			}
 		}
 		if err := t.insertRedrive(&r); err != nil {
 			return err
@@ -86,167 +70,207 @@ func (db *DB) RedriveDeliveries(ctx context.Context, c webhook.RedriveCall) (out
 		if c.DryRun {
 			return nil
 		}
-		state := partOpen
-		if c.Canary {
-			state = partWaiting
-		}
-		for endpoint, n := range parts {
-			if _, err := t.exec("redrive_part_insert", r.ID, endpoint, state, n); err != nil {
-				return err
-			}
-		}
-		return nil
+		return t.insertParts(&r, parts)
 	})
 	return out, err
 }
 
-// concerned counts the dead letters that match, by endpoint: the first f.Max of them by id.
-func (t *tx) concerned(project int64, f *deliveryFilter) (map[int64]int64, error) {
-	parts, total := map[int64]int64{}, int64(0)
-	for after := int64(0); ; {
-		looked := 0
-		err := t.each("redrive_letters", func(r scanner) error {
-			l, err := loadLetter(r)
-			after, looked = l.message, looked+1
-			if err == nil && f.matches(l) && (f.Max == 0 || total < f.Max) {
-				parts[l.endpoint]++
-				total++
+func (t *tx) insertParts(r *redrive, parts map[int64]concern) error {
+	for _, endpoint := range slices.Sorted(maps.Keys(parts)) {
+		if running, err := t.ids("redrive_part_running", endpoint); err != nil || len(running) > 0 {
+			if err == nil {
+				err = webhook.RedriveRunning()
 			}
 			return err
-		}, project, after, at(t.now), scanRows)
-		if err != nil || looked < scanRows || f.Max > 0 && total == f.Max {
-			return parts, err
 		}
-	}
-}
-
-// The states of a redrive's part.
-const (
-	partWaiting = "waiting" // for its canary to be sent, or for that one's outcome
-	partOpen    = "open"
-)
-
-// part is one endpoint's part of a redrive.
-type part struct {
-	redrive  int64
-	endpoint int64
-	state    string
-	canary   int64 // the delivery that went first; 0: none yet
-	after    int64 // the dead letter looked at last
-	n        int64 // how many the redrive still concerns
-}
-
-// stepDeliveryRedrive moves at most limit dead deliveries of r back, with their claims, and counts them in r.
-func (db *DB) stepDeliveryRedrive(t *tx, r *redrive, limit int) error {
-	var f deliveryFilter
-	if err := json.Unmarshal(r.Filter, &f); err != nil {
-		return err
-	}
-	var parts []part
-	err := t.each("redrive_part_list", func(s scanner) error {
-		p := part{redrive: r.ID}
-		err := s.Scan(&p.endpoint, &p.state, toInt(&p.canary), &p.after, &p.n)
-		parts = append(parts, p)
-		return err
-	}, r.ID)
-	if err != nil {
-		return err
-	}
-	running := 0
-	for i := range parts {
-		p := &parts[i]
-		if limit <= 0 {
-			running++
-			continue
-		}
-		over, taken, err := t.stepPart(r, &f, p, limit)
-		if err != nil {
+		p := webhook.NewPart(endpoint, parts[endpoint].total, r.Canary)
+		if _, err := t.exec("redrive_part_insert", r.ID, endpoint, p.State, p.Total); err != nil {
 			return err
 		}
-		limit -= taken
-		if !over {
-			running++
-			_, err = t.exec("redrive_part_save", p.state, orNull(p.canary), p.after, p.n, p.redrive, p.endpoint)
-		} else {
-			r.Left += p.n // nobody is left to look at: refused, or taken by somebody else meanwhile
-			_, err = t.exec("redrive_part_delete", p.redrive, p.endpoint)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if running == 0 {
-		r.State = queue.Completed
 	}
 	return nil
 }
 
-// stepPart moves at most limit of an endpoint's, and answers whether its part is over and how many it took.
-func (t *tx) stepPart(r *redrive, f *deliveryFilter, p *part, limit int) (over bool, taken int, err error) {
-	if p.state == partWaiting && p.canary != 0 {
-		switch passed, waits, err := t.canary(p.canary); {
-		case err != nil || waits:
-			return false, 0, err
-		case !passed:
-			return true, 0, nil
+// concerned counts the dead letters that match, by endpoint: the first f.Max of them by id. Up to which those are it keeps in f.
+func (t *tx) concerned(c *webhook.RedriveCall, f *webhook.RedriveFilter) (map[int64]concern, error) {
+	parts, news, total := map[int64]concern{}, map[int64]webhook.PartNews{}, int64(0)
+	for after := int64(0); ; {
+		looked := 0
+		var page []letter
+		err := t.each("redrive_letters", func(r scanner) error {
+			l, err := loadLetter(r)
+			after, looked = l.message, looked+1
+			if err == nil && (f.EndpointID == 0 || l.endpoint == f.EndpointID) && f.Has(l.state, l.madeAt, l.tenant) && (f.Max == 0 || total < f.Max) {
+				page = append(page, l)
+				f.Through = l.message
+				total++
+			}
+			return err
+		}, c.Project, after, scanRows)
+		if err != nil {
+			return nil, err
 		}
-		p.state = partOpen
+		for _, l := range page {
+			n, known := news[l.endpoint]
+			if !known {
+				e, ok, err := t.endpoint(l.endpoint)
+				if err != nil {
+					return nil, err
+				}
+				n = webhook.PartNews{Gone: !ok, Disabled: e.Disabled, Canaries: c.Canary}
+				news[l.endpoint] = n
+			}
+			p := parts[l.endpoint]
+			p.total++
+			p.left += n.WouldLeave(ledger.Claim{State: l.state, Policy: l.policy}, 1)
+			parts[l.endpoint] = p
+		}
+		if looked < scanRows || f.Max > 0 && total == f.Max {
+			return parts, nil
+		}
 	}
-	for looked := 0; taken < limit && p.n > 0 && looked < scanRows; {
+}
+
+// part is one endpoint's part of a redrive.
+type part struct {
+	webhook.RedrivePart
+	last int64 // the dead letter looked at last
+}
+
+const partsAtOnce = 200
+
+func (t *tx) parts(name string, args ...any) (out []part, err error) {
+	err = t.each(name, func(s scanner) error {
+		var p part
+		err := s.Scan(&p.EndpointID, &p.State, toInt(&p.CanaryID), &p.last, &p.Total, &p.Moved, &p.Left)
+		out = append(out, p)
+		return err
+	}, args...)
+	return out, err
+}
+
+// RedriveParts lists a redrive's endpoints.
+func (db *DB) RedriveParts(ctx context.Context, project, id int64, p queue.Page) (out []webhook.RedrivePart, err error) {
+	err = db.read(ctx, "redrive_parts", func(t *tx) error {
+		if _, err := t.redriveByID(project, id); err != nil {
+			return err
+		}
+		parts, err := t.parts("redrive_part_list", id, before(p.After), pageSize(p))
+		for _, p := range parts {
+			out = append(out, p.RedrivePart)
+		}
+		return err
+	})
+	return out, err
+}
+
+// stepDeliveryRedrive moves at most limit dead deliveries of r back, with their claims, and counts them in r. over: no part is left that goes
+// on; idle: nothing is to be done before a canary is heard of.
+func (t *tx) stepDeliveryRedrive(r *redrive, limit int) (over, idle bool, err error) {
+	var f webhook.RedriveFilter
+	if err := json.Unmarshal(r.Filter, &f); err != nil {
+		return false, false, err
+	}
+	out, err := t.parts("redrive_part_canaries", r.ID, partsAtOnce)
+	if err != nil {
+		return false, false, err
+	}
+	ready, err := t.parts("redrive_part_step", r.ID, partsAtOnce)
+	if err != nil {
+		return false, false, err
+	}
+	over, idle = true, true
+	look := scanRows
+	for _, p := range append(out, ready...) {
+		was := p
+		if err := t.hear(r, &p); err != nil {
+			return false, false, err
+		}
+		if limit > 0 && look > 0 && !p.State.Over() && p.State != webhook.PartCanary {
+			n, err := t.stepPart(r, &f, &p, limit, &look)
+			if err != nil {
+				return false, false, err
+			}
+			limit -= n
+		}
+		over = over && p.State.Over()
+		if p == was {
+			continue
+		}
+		idle = false
+		r.Total, r.Moved, r.Left = r.Total+p.Total-was.Total, r.Moved+p.Moved-was.Moved, r.Left+p.Left-was.Left
+		if _, err := t.exec("redrive_part_save", p.State, orNull(p.CanaryID), p.last, p.Total, p.Moved, p.Left, r.ID, p.EndpointID); err != nil {
+			return false, false, err
+		}
+	}
+	return over && len(out) < partsAtOnce && len(ready) < partsAtOnce, idle, nil
+}
+
+// hear tells a part how its endpoint and its canary are.
+func (t *tx) hear(r *redrive, p *part) error {
+	e, ok, err := t.endpoint(p.EndpointID)
+	if err != nil {
+		return err
+	}
+	n := webhook.PartNews{Gone: !ok, Disabled: e.Disabled, Canaries: r.Canary}
+	if p.State == webhook.PartCanary {
+		var d delivery
+		if ok, err := found(loadDelivery(t.row("delivery_by_id", p.CanaryID), &d)); err != nil {
+			return err
+		} else if ok {
+			c, _, err := t.claimByID(d.ClaimID)
+			if err != nil {
+				return err
+			}
+			n.Claim, n.Tries, n.Cancelled = c.State, c.Tries, !d.CancelledAt.IsZero()
+		}
+	}
+	p.Hear(n)
+	return nil
+}
+
+// stepPart moves at most limit of an endpoint's, looking at no more than look, and answers how many it moved.
+func (t *tx) stepPart(r *redrive, f *webhook.RedriveFilter, p *part, limit int, look *int) (moved int, err error) {
+	for moved < limit && *look > 0 {
 		var page []letter
 		err := t.each("redrive_letters_endpoint", func(s scanner) error {
 			l, err := loadLetter(s)
 			page = append(page, l)
 			return err
-		}, p.endpoint, p.after, at(r.CreatedAt), scanStep)
+		}, p.EndpointID, p.last, at(r.CreatedAt), f.Through, scanStep)
 		if err != nil {
-			return false, taken, err
+			return moved, err
 		}
 		for _, l := range page {
-			if taken == limit || p.n == 0 {
-				return p.n == 0, taken, nil
+			if f.Max > 0 && p.Moved+p.Left == p.Total {
+				break
 			}
-			p.after = l.message
-			if !f.matches(l) {
+			if moved == limit || p.State == webhook.PartCanary {
+				return moved, nil
+			}
+			if p.last = l.message; l.delivery == 0 || l.state == "" || !f.Has(l.state, l.madeAt, l.tenant) {
 				continue
 			}
-			taken++
-			p.n--
-			moved, err := t.redriveDelivery(l, r.Who, p.state == partWaiting)
-			switch {
+			switch went, err := t.redriveDelivery(l, r.Who, p.State == webhook.PartWaiting); {
 			case err != nil:
-				return false, taken, err
-			case !moved:
-				r.Left++
-			case p.state == partWaiting:
-				r.Moved++
-				p.canary = l.delivery
-				return p.n == 0, taken, nil
+				return moved, err
+			case went:
+				p.Move(l.delivery)
+				moved++
 			default:
-				r.Moved++
+				p.Leave()
 			}
 		}
-		if len(page) < scanStep {
-			return true, taken, nil
+		if p.State == webhook.PartCanary {
+			return moved, nil // the others are looked for once it is heard of
 		}
-		looked += len(page)
+		if len(page) < scanStep || f.Max > 0 && p.Moved+p.Left == p.Total {
+			p.End(webhook.PartEnded)
+			return moved, nil
+		}
+		*look -= len(page)
 	}
-	return p.n == 0, taken, nil
-}
-
-// canary reports what became of the delivery that went first: it passed if it was delivered, and waits while its first
-// try has no outcome.
-func (t *tx) canary(id int64) (passed, waits bool, err error) {
-	var d delivery
-	ok, err := found(loadDelivery(t.row("delivery_by_id", id), &d))
-	if err != nil || !ok {
-		return false, false, err
-	}
-	c, ok, err := t.claimByID(d.ClaimID)
-	if err != nil || !ok {
-		return false, false, err
-	}
-	return c.State == ledger.Done, c.State.Held() || c.State == ledger.Retry && c.Tries == 0, nil
+	return moved, nil
 }
 
 // redriveDelivery sends a dead delivery back, its claim reopened, and reports whether it did: not if its endpoint is
@@ -254,9 +278,6 @@ func (t *tx) canary(id int64) (passed, waits bool, err error) {
 func (t *tx) redriveDelivery(l letter, who string, canary bool) (bool, error) {
 	m, ok, err := t.messageByID(l.message)
 	if err != nil || !ok {
-		return false, err
-	}
-	if _, ok, err = t.endpoint(l.endpoint); err != nil || !ok {
 		return false, err
 	}
 	d, ok, err := t.deliveryByClaim(m.ClaimID)

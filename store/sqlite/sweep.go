@@ -31,7 +31,7 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 		{"sweep_deleted_endpoints", (*tx).sweepDeletedEndpoints},
 		{"sweep_ended_deliveries", (*tx).sweepEnded},
 		{"sweep_old_events", (*tx).sweepEvents},
-		{"sweep_redrive_parts", (*tx).sweepParts},
+		{"sweep_redrives", (*tx).sweepRedrives},
 	} {
 		n := 0
 		err := db.write(ctx, duty.op, 0, func(t *tx) (err error) {

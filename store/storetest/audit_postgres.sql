@@ -133,3 +133,17 @@ CREATE FUNCTION audit_publish_key() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER audit_publish_key AFTER UPDATE ON publish_keys FOR EACH ROW EXECUTE FUNCTION audit_publish_key();
+
+CREATE FUNCTION audit_redrive() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO audit_violations
+  SELECT what, NEW.id, OLD.state || ' ' || OLD.moved || '+' || OLD.left_behind || '/' || OLD.total || ' -> ' || NEW.state || ' ' || NEW.moved || '+' || NEW.left_behind || '/' || NEW.total FROM (VALUES
+    ('redrive: what never changes was changed',
+      NEW.project <> OLD.project OR NEW.queue <> OLD.queue OR NEW.filter <> OLD.filter OR NEW.rate <> OLD.rate OR NEW.created_at <> OLD.created_at),
+    ('redrive: its numbers went back', NEW.moved < OLD.moved OR NEW.left_behind < OLD.left_behind OR NEW.total < OLD.total OR NEW.last_id < OLD.last_id),
+    ('redrive: more was moved and left than there was', NEW.moved + NEW.left_behind > NEW.total),
+    ('redrive: over with something neither moved nor left', NEW.state <> 'running' AND NEW.moved + NEW.left_behind <> NEW.total),
+    ('redrive: changed after its end', OLD.state <> 'running' AND (NEW.state <> OLD.state OR NEW.moved <> OLD.moved OR NEW.left_behind <> OLD.left_behind))
+  ) AS v (what, bad) WHERE bad;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER audit_redrive AFTER UPDATE ON redrives FOR EACH ROW EXECUTE FUNCTION audit_redrive();

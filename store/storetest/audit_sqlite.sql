@@ -122,3 +122,15 @@ CREATE TRIGGER audit_publish_key AFTER UPDATE ON publish_keys BEGIN
       OLD.expires_at > {{now}} AND (NEW.message_id <> OLD.message_id OR NEW.hash <> OLD.hash OR NEW.expires_at > OLD.expires_at))
   ) WHERE column2;
 END;
+
+CREATE TRIGGER audit_redrive AFTER UPDATE ON redrives BEGIN
+  INSERT INTO audit_violations
+  SELECT column1, NEW.id, OLD.state || ' ' || OLD.moved || '+' || OLD.left_behind || '/' || OLD.total || ' -> ' || NEW.state || ' ' || NEW.moved || '+' || NEW.left_behind || '/' || NEW.total FROM (VALUES
+    ('redrive: what never changes was changed',
+      NEW.project <> OLD.project OR NEW.queue <> OLD.queue OR NEW.filter <> OLD.filter OR NEW.rate <> OLD.rate OR NEW.created_at <> OLD.created_at),
+    ('redrive: its numbers went back', NEW.moved < OLD.moved OR NEW.left_behind < OLD.left_behind OR NEW.total < OLD.total OR NEW.last_id < OLD.last_id),
+    ('redrive: more was moved and left than there was', NEW.moved + NEW.left_behind > NEW.total),
+    ('redrive: over with something neither moved nor left', NEW.state <> 'running' AND NEW.moved + NEW.left_behind <> NEW.total),
+    ('redrive: changed after its end', OLD.state <> 'running' AND (NEW.state <> OLD.state OR NEW.moved <> OLD.moved OR NEW.left_behind <> OLD.left_behind))
+  ) WHERE column2;
+END;

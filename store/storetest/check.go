@@ -34,7 +34,12 @@ func (r *rig) end() {
 			WHERE c.kind = 'd' AND c.state NOT IN ('done', 'failed', 'stuck') GROUP BY c.id, c.state HAVING count(m.id) <> 1`,
 		"a dead letter's key is open or done": `SELECT m.id, c.state FROM messages m JOIN claims c ON m.claim_id = c.id
 			WHERE m.dead_at IS NOT NULL AND c.state NOT IN ('failed', 'stuck') AND (c.kind = 'd' OR c.state <> 'done')`,
-		"a redrive's numbers do not add up":   `SELECT id, total, moved, left_behind FROM redrives WHERE state <> 'running' AND NOT dry_run AND total <> moved + left_behind`,
+		"a redrive's numbers do not add up": `SELECT id, total, moved, left_behind FROM redrives WHERE state <> 'running' AND NOT dry_run AND total <> moved + left_behind`,
+		"a redrive's parts do not add up to it": `SELECT r.id, r.total, sum(p.total), r.moved, sum(p.moved), r.left_behind, sum(p.left_behind)
+			FROM redrives r JOIN redrive_parts p ON p.redrive = r.id GROUP BY r.id, r.total, r.moved, r.left_behind
+			HAVING r.total <> sum(p.total) OR r.moved <> sum(p.moved) OR r.left_behind <> sum(p.left_behind)`,
+		"a redrive that is over has a part that goes on": `SELECT p.redrive, p.endpoint, p.state FROM redrive_parts p JOIN redrives r ON r.id = p.redrive
+			WHERE r.state <> 'running' AND p.state IN ('waiting', 'canary', 'open')`,
 		"an attempt's number was given twice": `SELECT delivery, attempt, count(*) FROM attempts GROUP BY delivery, attempt HAVING count(*) > 1`,
 	} {
 		if rows := r.text(query); len(rows) > 0 {

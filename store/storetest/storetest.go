@@ -60,6 +60,8 @@ func Run(t *testing.T, b Backend) {
 		{"extend", extendTests},
 		{"dead letters", deadLetterTests},
 		{"redrive", redriveTests},
+		{"redrive by endpoint", canaryTests},
+		{"redrive by chance", conserveTests},
 		{"queues", adminTests},
 		{"retention", retentionTests},
 		{"grants", grantTests},

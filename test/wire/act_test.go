@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 )
@@ -10,11 +11,11 @@ const deliveries = "/v1/webhooks/deliveries"
 
 const redrives = "/v1/webhooks/redrive"
 
-// redrive starts a redrive of deliveries, one of which a project has at a time, and waits for its end.
+// redrive starts a redrive of deliveries, of which an endpoint has one at a time, and waits for its end.
 func (s *server) redrive(t testing.TB, body object) object {
 	t.Helper()
 	var a answer
-	eventually(t, "no other redrive of deliveries runs", 30*time.Second, func() bool {
+	eventually(t, "no other redrive is at its endpoints", 30*time.Second, func() bool {
 		a = s.post(t, redrives, body)
 		return a.status != 409
 	})
@@ -142,7 +143,7 @@ func checkDeliveryRedrive(t *testing.T, s *server) {
 		s.until(t, d["delivery_id"], "failed")
 	}
 	dry := s.redrive(t, object{"tenant": "dr", "dry_run": true})
-	is(t, "a dry run", dry, object{"queue": nil, "dry_run": true, "total": 4})
+	is(t, "a dry run", dry, object{"queue": nil, "dry_run": true, "total": 4, "left": 0, "remaining": 4})
 	// A refused canary ends its endpoint's part: one is sent, the others are left.
 	before := len(r.requests())
 	x := s.redrive(t, object{"endpoint_id": e["endpoint_id"]})
@@ -153,6 +154,17 @@ func checkDeliveryRedrive(t *testing.T, s *server) {
 	if x["moved"].(float64)+x["left"].(float64) != 4 {
 		t.Errorf("moved and left are not what was there: %v", x)
 	}
+	parts := items(t, s.do(t, "GET", "/v1/redrives/"+text(x["redrive_id"])+"/endpoints", nil))
+	if len(parts) != 1 {
+		t.Fatalf("the redrive shows %d endpoints, want 1", len(parts))
+	}
+	fields(t, "an endpoint of a redrive", parts[0], "endpoint_id state canary_delivery_id total moved left")
+	is(t, "its endpoint", parts[0], object{"endpoint_id": e["endpoint_id"], "state": "refused", "total": 4, "moved": 1, "left": 3})
+	if !slices.Contains(ids, parts[0]["canary_delivery_id"]) {
+		t.Errorf("the canary is %v, none of %v", parts[0]["canary_delivery_id"], ids)
+	}
+	s.call(t, "GET", "/v1/redrives/"+text(x["redrive_id"])+"/endpoints?state=x", nil).refused(t, 400, "INVALID_ARGUMENT")
+	s.call(t, "GET", "/v1/redrives/rdv_000000000000000000000000/endpoints", nil).refused(t, 404, "NOT_FOUND")
 	failed := items(t, s.do(t, "GET", deliveries+"?tenant=dr&state=failed", nil))
 	if len(failed) != 4 {
 		t.Errorf("after a refused canary %d of 4 are failed", len(failed))
@@ -210,6 +222,23 @@ func checkDeliveryRedrive(t *testing.T, s *server) {
 		t.Errorf("a stuck one of policy once: %v", left)
 	}
 	is(t, "it", s.delivery(t, once), object{"state": "stuck"})
+	// A canary that does not come back holds up its own endpoint alone, and that until the redrive is cancelled.
+	r.will(status(500))
+	slow := s.deliver(t, r.url, object{"tenant": "dr-slow", "retry_ladder": []int{}, "timeout_seconds": 30}, nil)
+	s.until(t, slow["delivery_id"], "failed")
+	back := make(chan struct{})
+	r.will(func(int, http.ResponseWriter) { <-back })
+	out := s.do(t, "POST", redrives, object{"tenant": "dr-slow"})
+	s.until(t, slow["delivery_id"], "sending")
+	s.post(t, redrives, object{"endpoint_id": slow["endpoint_id"]}).refused(t, 409, "CONFLICT")
+	is(t, "of another tenant", s.finished(t, s.do(t, "POST", redrives, object{"tenant": "dr"})), object{"total": 0, "state": "completed"})
+	path := "/v1/redrives/" + text(out["redrive_id"])
+	is(t, "its endpoint", items(t, s.do(t, "GET", path+"/endpoints", nil))[0], object{"state": "canary", "canary_delivery_id": slow["delivery_id"]})
+	is(t, "cancelled", s.do(t, "POST", path+"/cancel", nil), object{"state": "cancelled", "moved": 1, "left": 0, "remaining": 0})
+	is(t, "its endpoint", items(t, s.do(t, "GET", path+"/endpoints", nil))[0], object{"state": "cancelled"})
+	close(back)
+	s.until(t, slow["delivery_id"], "delivered")
+	r.will(nil)
 	for _, bad := range []object{{"states": []string{"delivered"}}, {"states": []string{}}, {"max": 0}, {"rate_per_second": 0}, {"from": "x"}, {"colour": 1}, {"canary": "x"}} {
 		s.post(t, redrives, bad).refused(t, 400, "INVALID_ARGUMENT")
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-const redriveFields = "redrive_id queue state dry_run rate_per_second total moved left created_at finished_at"
+const redriveFields = "redrive_id queue state dry_run rate_per_second total moved left remaining created_at finished_at"
 
 // redriven redrives a queue and waits for the end.
 func (s *server) redriven(t testing.TB, queue string, body object) object {
@@ -257,7 +257,7 @@ func checkRedrive(t *testing.T, s *server) {
 	}
 	// A dry run moves nothing.
 	dry := s.redriven(t, "rd", object{"dry_run": true})
-	is(t, "a dry run", dry, object{"dry_run": true, "queue": "rd", "total": 5})
+	is(t, "a dry run", dry, object{"dry_run": true, "queue": "rd", "total": 5, "moved": 0, "left": 0, "remaining": 5})
 	is(t, "stats", s.stats(t, "rd"), object{"dlq_count": 5, "message_count": 0})
 	r := s.do(t, "POST", "/v1/queue/dlq/redrive/rd", object{"rate_per_second": 1, "dry_run": false})
 	is(t, "a redrive", r, object{"queue": "rd", "rate_per_second": 1, "dry_run": false, "state": "running"})
@@ -272,7 +272,10 @@ func checkRedrive(t *testing.T, s *server) {
 		t.Errorf("after a cancel %v were moved and the queue has %v", moved, st)
 	}
 	r = s.redriven(t, "rd", nil)
-	is(t, "the rest", r, object{"state": "completed", "moved": 5 - moved, "left": 0})
+	is(t, "the rest", r, object{"state": "completed", "moved": 5 - moved, "left": 0, "remaining": 0})
+	if l := items(t, s.do(t, "GET", "/v1/redrives/"+text(r["redrive_id"])+"/endpoints", nil)); len(l) != 0 {
+		t.Errorf("the redrive of a queue has endpoints: %v", l)
+	}
 	s.do(t, "POST", "/v1/redrives/"+text(r["redrive_id"])+"/cancel", object{})
 	got := s.consume(t, "rd", object{"max_messages": 10})
 	if len(got) != 5 {

@@ -27,7 +27,7 @@ func checkRequestKeys(t *testing.T, s *server) {
 	} {
 		key := "rk " + c.path
 		var first answer
-		eventually(t, "no other redrive of deliveries runs", 30*time.Second, func() bool {
+		eventually(t, "no other redrive is at its endpoints", 30*time.Second, func() bool {
 			first = s.post(t, c.path, c.body, "Idempotency-Key", key)
 			return c.path != redrives || first.status != 409
 		})

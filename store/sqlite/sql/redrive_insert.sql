@@ -1,2 +1,2 @@
-INSERT INTO redrives (id, project, queue, name, filter, rate, canary, dry_run, state, total, moved, left_behind, last_id, who, created_at, finished_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO redrives (id, project, queue, name, filter, rate, canary, dry_run, state, total, moved, left_behind, last_id, who, created_at, finished_at, paced_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,1 +1,1 @@
-INSERT INTO redrive_parts (redrive, endpoint, state, n) VALUES (?, ?, ?, ?)
+INSERT INTO redrive_parts (redrive, endpoint, state, total) VALUES (?, ?, ?, ?)

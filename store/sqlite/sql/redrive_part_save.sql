@@ -1,1 +1,1 @@
-UPDATE redrive_parts SET state = ?, canary = ?, after_id = ?, n = ? WHERE redrive = ? AND endpoint = ?
+UPDATE redrive_parts SET state = ?, canary = ?, last_id = ?, total = ?, moved = ?, left_behind = ? WHERE redrive = ? AND endpoint = ?

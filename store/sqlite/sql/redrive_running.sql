@@ -1,1 +1,1 @@
-SELECT id FROM redrives WHERE project = ? AND queue = ? AND state = 'running'
+SELECT id FROM redrives WHERE project = ? AND queue = ? AND queue <> 1 AND state = 'running'

@@ -1,1 +1,1 @@
-SELECT id FROM redrives INDEXED BY redrives_running WHERE state = 'running' ORDER BY id
+SELECT id FROM redrives INDEXED BY redrives_stepped WHERE state = 'running' ORDER BY id

@@ -1,1 +1,0 @@
-DELETE FROM redrive_parts WHERE redrive = ? AND endpoint = ?

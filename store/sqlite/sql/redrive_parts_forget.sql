@@ -1,0 +1,1 @@
+DELETE FROM redrive_parts WHERE redrive = ?
