@@ -7,10 +7,10 @@ import (
 )
 
 // one of these.
-func (w *world) one(of ...string) string { return of[w.dice.IntN(len(of))] }
+func (w *paired) one(of ...string) string { return of[w.dice.IntN(len(of))] }
 
 // any of the ids of a kind that came up; now and then one that never was, or that is another project's.
-func (w *world) any(kind string) string {
+func (w *paired) any(kind string) string {
 	ids := w.ids[kind]
 	n := w.dice.IntN(20)
 	if w.wild && n < 8 {
@@ -28,25 +28,25 @@ func (w *world) any(kind string) string {
 	return ids[w.dice.IntN(len(ids))]
 }
 
-func (w *world) chance(percent int) bool { return w.dice.IntN(100) < percent }
+func (w *paired) chance(percent int) bool { return w.dice.IntN(100) < percent }
 
-func (w *world) queueName() string {
+func (w *paired) queueName() string {
 	return w.one("jobs", "jobs", "jobs", "jobs", "mail", "mail", "mail", "jobs-dlq", "mail-dlq", "none")
 }
 
 // key perhaps gives an idempotency key.
-func (w *world) key() []string {
+func (w *paired) key() []string {
 	if !w.chance(40) {
 		return nil
 	}
 	return []string{"Idempotency-Key", w.one("k1", "k2", "k3", "k4")}
 }
 
-func (w *world) payload() object {
+func (w *paired) payload() object {
 	return object{"secret": w.secret, "n": w.dice.IntN(4)}
 }
 
-func (w *world) message() object {
+func (w *paired) message() object {
 	m := object{"payload": w.payload()}
 	if w.chance(30) {
 		m["message_group_id"] = w.one("g1", "g2", "g3")
@@ -61,7 +61,7 @@ func (w *world) message() object {
 }
 
 // step makes a random call. Nothing in it depends on how fast it is: what is put off is so for an hour, and a redrive is waited for.
-func (w *world) step() (asked, told string) {
+func (w *paired) step() (asked, told string) {
 	const q, hooks = "/v1/queue/", "/v1/webhooks/"
 	name := w.queueName()
 	calls := []struct {

@@ -36,17 +36,17 @@ func TestPairedWorlds(t *testing.T) {
 	}
 }
 
-const worldSteps = 300
+const worldSteps = 200
 
 func pairWorlds(t *testing.T, seed uint64, alone, crowded *server) {
-	quiet := newWorld(t, alone, fmt.Sprintf("a-%d", seed), "a-secret", seed)
-	busy := newWorld(t, crowded, fmt.Sprintf("a-%d", seed), "a-secret", seed)
+	quiet := newPaired(t, alone, fmt.Sprintf("a-%d", seed), "a-secret", seed)
+	busy := newPaired(t, crowded, fmt.Sprintf("a-%d", seed), "a-secret", seed)
 	heard := &rumours{}
 	end := make(chan struct{})
 	var neighbours sync.WaitGroup
-	var wild []*world
+	var wild []*paired
 	for i := range uint64(2) {
-		w := newWorld(t, crowded, fmt.Sprintf("b-%d-%d", seed, i), "b-secret", 1000+10*seed+i)
+		w := newPaired(t, crowded, fmt.Sprintf("b-%d-%d", seed, i), "b-secret", 1000+10*seed+i)
 		w.wild, w.heard = true, heard
 		wild = append(wild, w)
 		neighbours.Go(func() {
@@ -119,8 +119,8 @@ func (r *rumours) pick(d *rand.Rand, kind string) string {
 	return fit[d.IntN(len(fit))]
 }
 
-// world is a project of a server, and what was heard of in it.
-type world struct {
+// paired is a project of a server, and what was heard of in it.
+type paired struct {
 	t        *testing.T
 	as       caller
 	keyID    string
@@ -137,8 +137,8 @@ type world struct {
 	queueOf map[string]string // by the receipts and the ids of messages
 }
 
-func newWorld(t *testing.T, s *server, name, secret string, seed uint64) *world {
-	w := &world{t: t, name: name, secret: secret, dice: rand.New(rand.NewPCG(seed, 7)), receiver: receive(t), names: map[string]string{}, ids: map[string][]string{}, queueOf: map[string]string{}}
+func newPaired(t *testing.T, s *server, name, secret string, seed uint64) *paired {
+	w := &paired{t: t, name: name, secret: secret, dice: rand.New(rand.NewPCG(seed, 7)), receiver: receive(t), names: map[string]string{}, ids: map[string][]string{}, queueOf: map[string]string{}}
 	w.as, w.keyID = s.as(t, s.project(t, name), "admin")
 	w.as.call(t, "POST", "/v1/queue/create", object{"name": "jobs"}).ok(t)
 	w.as.call(t, "POST", "/v1/queue/create", object{"name": "mail", "max_retries": 2}).ok(t)
@@ -146,7 +146,7 @@ func newWorld(t *testing.T, s *server, name, secret string, seed uint64) *world 
 }
 
 // known gives every id and receipt of the world.
-func (w *world) known() (all []string) {
+func (w *paired) known() (all []string) {
 	for _, ids := range w.ids {
 		all = append(all, ids...)
 	}
@@ -163,7 +163,7 @@ var (
 )
 
 // plain shows a text with what must differ between two worlds named by the order in which it came up.
-func (w *world) plain(s string) string {
+func (w *paired) plain(s string) string {
 	s = strings.ReplaceAll(s, w.receiver.url, "RECEIVER")
 	s = anyID.ReplaceAllStringFunc(s, func(id string) string {
 		if n, ok := w.names[id]; ok {
@@ -187,7 +187,7 @@ func (w *world) plain(s string) string {
 }
 
 // ask makes a call and gives it and its answer, plain.
-func (w *world) ask(method, path string, body object, headers ...string) (asked, told string, a answer) {
+func (w *paired) ask(method, path string, body object, headers ...string) (asked, told string, a answer) {
 	w.t.Helper()
 	var send any
 	said := ""
@@ -208,7 +208,7 @@ func (w *world) ask(method, path string, body object, headers ...string) (asked,
 }
 
 // finish lets everything that waits be sent, and gives what came of it.
-func (w *world) finish() (told []string) {
+func (w *paired) finish() (told []string) {
 	say := func(method, path string, body object) object {
 		asked, answered, a := w.ask(method, path, body)
 		told = append(told, asked+": "+answered)
