@@ -191,6 +191,9 @@ func (s *series) row() Row {
 		for _, w := range v.reasons {
 			row.Reasons = append(row.Reasons, fmt.Sprintf("run %d: %s", i, w))
 		}
+		if v.more > 0 {
+			row.Reasons = append(row.Reasons, fmt.Sprintf("run %d: and %d more", i, v.more))
+		}
 	}
 	return row
 }
@@ -201,16 +204,23 @@ func count(n *int, yes bool) {
 	}
 }
 
+const mostReasons = 8 // of a run
+
 // verdict is what came of one run.
 type verdict struct {
 	requests, effects, repeated int
 	lost, doubled, unfinished   bool
 	reasons                     []string
+	more                        int // that were left out
 	err                         error
 }
 
 func (v *verdict) note(flag *bool, format string, args ...any) {
 	*flag = true
+	if len(v.reasons) == mostReasons {
+		v.more++
+		return
+	}
 	v.reasons = append(v.reasons, fmt.Sprintf(format, args...))
 }
 
