@@ -304,6 +304,33 @@ func TestTakePastStaleTurns(t *testing.T) {
 	r.want("stale turns left", r.count("SELECT count(*) FROM groups WHERE next_at = 1"), 0)
 }
 
+// A take ends at its bytes: what it leaves is taken by the next, each once, in turn.
+func TestTakeWithinItsBytes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a, b := r.endpoint(), r.endpoint()
+	const each, fit = 20, takeBytes / webhook.MaxPayload
+	for i := range each {
+		h := sha256.Sum256([]byte{byte(i)})
+		_, err := r.Send(t.Context(), webhook.NewEvent{Project: 1, EventID: fmt.Sprint("evt", i), Type: "a", Payload: make([]byte, webhook.MaxPayload), Hash: h[:]})
+		r.ok(err)
+	}
+	seen := map[int64]int{}
+	for _, want := range []int64{fit, fit, 2*each - 2*fit, 0} {
+		jobs := r.take(500)
+		r.want("taken", int64(len(jobs)), want)
+		for _, j := range jobs {
+			seen[j.DeliveryID]++
+		}
+		r.want("in flight", r.count("SELECT sum(in_flight) FROM groups"), r.count("SELECT count(*) FROM messages WHERE leased = 1"))
+	}
+	r.want("of one endpoint", r.count("SELECT in_flight FROM groups WHERE id = ?", a.ID), each)
+	r.want("of the other", r.count("SELECT in_flight FROM groups WHERE id = ?", b.ID), each)
+	for d, n := range seen {
+		r.want(fmt.Sprint("takes of delivery ", d), int64(n), 1)
+	}
+}
+
 // A worker that died is seen though its endpoint, disabled meanwhile, has no turn.
 func TestDeathAtADisabledEndpoint(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func (t *tx) putEndpoint(e webhook.Endpoint) error {
 
 // endpoint finds one that is not deleted: false if there is none.
 func (t *tx) endpoint(id int64) (e webhook.Endpoint, ok bool, err error) {
-	e, err = readEndpoint(t.row("endpoint_by_id", id))
+	e, err = t.readEndpoint(t.row("endpoint_by_id", id))
 	ok, err = found(err)
 	return e, ok, err
 }
@@ -73,7 +73,7 @@ func (db *DB) Endpoint(ctx context.Context, project, id int64) (e webhook.Endpoi
 func (db *DB) Endpoints(ctx context.Context, f webhook.Filter) (out []webhook.Endpoint, err error) {
 	err = db.read(ctx, "endpoints", func(t *tx) error {
 		return t.each("endpoint_list", func(r scanner) error {
-			e, err := readEndpoint(r)
+			e, err := t.readEndpoint(r)
 			out = append(out, e)
 			return err
 		}, f.Project, textOrNull(f.Tenant), before(f.After), pageSize(f.Page))

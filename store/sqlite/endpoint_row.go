@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/onceward/onceward/webhook"
@@ -13,26 +16,31 @@ type storedSecret struct {
 }
 
 // readEndpoint scans the columns of endpoint_by_id.sql.
-func readEndpoint(r scanner) (webhook.Endpoint, error) {
+func (t *tx) readEndpoint(r scanner) (webhook.Endpoint, error) {
 	var e webhook.Endpoint
-	var secrets []storedSecret
-	var ladder []float64
-	var policy string
+	var types, headers, secrets, ladder string
 	var rate *float64
-	err := r.Scan(&e.ID, &e.Project, toText(&e.Tenant), &e.URL, toJSON(&e.EventTypes), &e.Description, toJSON(&e.Headers), toJSON(&secrets),
-		toSpan(&e.Timeout), toJSON(&ladder), &e.Retry4xx, &policy, toSpan(&e.Window), &e.MaxInFlight, &rate, &e.Disabled, toText(&e.Reason),
+	err := r.Scan(&e.ID, &e.Project, toText(&e.Tenant), &e.URL, &types, &e.Description, toText(&headers), &secrets,
+		toSpan(&e.Timeout), &ladder, &e.Retry4xx, scanPolicy(&e.Policy), toSpan(&e.Window), &e.MaxInFlight, &rate, &e.Disabled, toText(&e.Reason),
 		toTime(&e.CreatedAt), toTime(&e.UpdatedAt))
 	if err != nil {
 		return webhook.Endpoint{}, err
 	}
-	for _, s := range secrets {
+	ofTypes, err1 := decoded[[]string](t.session, types)
+	ofHeaders, err2 := decoded[map[string]string](t.session, headers)
+	ofSecrets, err3 := decoded[[]storedSecret](t.session, secrets)
+	rungs, err4 := t.ladder(ladder)
+	if err := cmp.Or(err1, err2, err3, err4); err != nil {
+		return webhook.Endpoint{}, err
+	}
+	for _, s := range ofSecrets {
 		w := webhook.Secret{Sealed: s.Sealed}
 		if s.ExpiresAt != 0 {
 			w.ExpiresAt = time.UnixMicro(s.ExpiresAt).UTC()
 		}
 		e.Secrets = append(e.Secrets, w)
 	}
-	e.Ladder, e.Policy = fromRungs(ladder), toPolicy(policy)
+	e.EventTypes, e.Headers, e.Ladder = slices.Clone(ofTypes), maps.Clone(ofHeaders), rungs
 	if rate != nil {
 		e.Rate = *rate
 	}

@@ -53,7 +53,7 @@ func (t *tx) page(statement string, of int64, p queue.Page, want func(*queue.Row
 	limit, looked, last := pageSize(p), 0, p.After
 	err = t.each(statement, func(s scanner) error {
 		var m queue.Message
-		if err := loadMessage(s, &m.Row); err != nil {
+		if err := s.Scan(messageColumns(&m.Row)...); err != nil {
 			return err
 		}
 		if len(out) == limit || looked == lookMax {

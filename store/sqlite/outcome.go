@@ -76,13 +76,18 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 	for i := range outcomes {
 		size += len(outcomes[i].Response) + 512
 	}
-	err := db.write(ctx, "settle_deliveries", size, func(t *tx) (err error) {
+	err := db.write(ctx, "settle_deliveries", size, func(t *tx) error {
+		s := settling{tx: t, freed: map[int64]int{}}
+		if err := s.load(outcomes); err != nil {
+			return err
+		}
 		for i := range outcomes {
-			if out[i], err = t.settleDelivery(&outcomes[i]); err != nil {
+			var err error
+			if out[i], err = s.settle(&outcomes[i]); err != nil {
 				return err
 			}
 		}
-		return nil
+		return s.free()
 	})
 	if err != nil {
 		return nil, err
@@ -90,40 +95,83 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 	return out, nil
 }
 
-func (t *tx) settleDelivery(o *webhook.Outcome) (ledger.Applied, error) {
+// settling is one SettleDeliveries under way.
+type settling struct {
+	*tx
+	claims map[int64]*ledger.Claim // read at the beginning; each is good for the first outcome that it has
+	freed  map[int64]int           // slots to give back, by group
+}
+
+// load reads the outcomes' claims, all at once.
+func (s *settling) load(outcomes []webhook.Outcome) error {
+	ids := make([]int64, len(outcomes))
+	for i := range outcomes {
+		ids[i] = outcomes[i].Job.ClaimID
+	}
+	s.claims = make(map[int64]*ledger.Claim, len(ids))
+	return s.each("claim_list", func(r scanner) error {
+		c := &ledger.Claim{}
+		err := r.Scan(claimColumns(c)...)
+		s.claims[c.ID] = c
+		return err
+	}, idList(ids))
+}
+
+// claim gives an outcome's claim: false if there is none.
+func (s *settling) claim(id int64) (ledger.Claim, bool, error) {
+	c, ok := s.claims[id]
+	if !ok {
+		return s.claimByID(id)
+	}
+	delete(s.claims, id)
+	return *c, true, nil
+}
+
+func (s *settling) settle(o *webhook.Outcome) (ledger.Applied, error) {
 	j := o.Job
-	c, ok, err := t.claimByID(j.ClaimID)
+	c, ok, err := s.claim(j.ClaimID)
 	if err != nil || !ok {
 		return ledger.Applied{Reason: ledger.NoKey}, err
 	}
 	was := c
-	a := c.Settle(t.now, j.Fence, o.Kind, o.RetryIn, o.Error, nil)
+	a := c.Settle(s.now, j.Fence, o.Kind, o.RetryIn, o.Error, nil)
 	if !a.Applied {
-		return a, t.noteRefused(&c, j.Fence, a.Reason, string(o.Kind)+": "+o.Error)
+		return a, s.noteRefused(&c, j.Fence, a.Reason, string(o.Kind)+": "+o.Error)
 	}
 	if was.State == ledger.Done {
 		return a, nil // the same word again
 	}
-	if err := t.saveClaim(&c); err != nil {
+	if err := s.saveClaim(&c); err != nil {
 		return a, err
 	}
 	if o.Kind != ledger.GivenBack {
-		if err := t.logged(t.settledAttempt(o, &was, &c), j.DeliveryID); err != nil {
+		if err := s.logged(s.settledAttempt(o, &was, &c), j.DeliveryID); err != nil {
 			return a, err
 		}
 	}
-	if err := t.settledMessage(&c, j.Lease); err != nil {
+	if err := s.settledMessage(&c, j); err != nil {
 		return a, err
 	}
 	if c.State == ledger.Done && !was.State.Held() {
-		if err := t.uncancel(c.ID); err != nil {
+		if err := s.uncancel(c.ID); err != nil {
 			return a, err
 		}
 	}
 	if o.Disable != "" {
-		return a, t.disableEndpoint(&j.Endpoint, o.Disable)
+		return a, s.disableEndpoint(&j.Endpoint, o.Disable)
 	}
 	return a, nil
+}
+
+// free gives back the slots of what was acked, once for each group.
+func (s *settling) free() error {
+	for group, n := range s.freed {
+		if err := s.addSlots(group, -n); err != nil {
+			return err
+		}
+		s.wake(deliveriesQueue, s.now)
+	}
+	return nil
 }
 
 // settledAttempt stores the attempt's row.
@@ -137,32 +185,38 @@ func (t *tx) settledAttempt(o *webhook.Outcome, was, c *ledger.Claim) error {
 
 // settledMessage lets the message that carries a delivery's claim follow that: see [webhook.Follow]. To remove it, it need
 // not be read.
-func (t *tx) settledMessage(c *ledger.Claim, lease int) error {
+func (s *settling) settledMessage(c *ledger.Claim, j *webhook.Job) error {
 	if c.State == ledger.Done {
-		return t.ackDelivery(c.MessageID)
+		return s.ack(c.MessageID, j.Endpoint.ID)
 	}
-	m, ok, err := t.messageByID(c.MessageID)
+	m, ok, err := s.messageByID(c.MessageID)
 	if err != nil || !ok {
 		return err
 	}
 	was := m
-	change, save := webhook.Follow(t.now, c, &m, lease, deliveryDLQ)
+	change, save := webhook.Follow(s.now, c, &m, j.Lease, deliveryDLQ)
 	if !save {
 		return nil
 	}
-	return t.applyChange(&was, &m, change)
+	return s.applyChange(&was, &m, change)
 }
 
-// ackDelivery deletes a delivery's message wherever it is, and gives back the slot it holds.
-func (t *tx) ackDelivery(message int64) error {
-	var group int64
-	var leased bool
-	ok, err := found(t.row("delivery_ack", message).Scan(toInt(&group), &leased))
-	if err != nil || !ok || !leased {
+// ack deletes a delivery's message, which has no body, and notes its slot to be given back: where it mostly is, or
+// wherever it is.
+func (s *settling) ack(message, endpoint int64) error {
+	n, err := s.exec("delivery_ack", message, endpoint)
+	if err != nil {
 		return err
 	}
-	t.wake(deliveriesQueue, t.now)
-	return t.addSlots(group, -1)
+	if n > 0 {
+		s.freed[endpoint]++
+		return nil
+	}
+	m, ok, err := s.messageByID(message)
+	if err != nil || !ok {
+		return err
+	}
+	return s.removeMessage(&m)
 }
 
 // removeMessage deletes a message wherever it is, and gives back the slot it holds.

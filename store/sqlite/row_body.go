@@ -4,7 +4,8 @@ import "github.com/onceward/onceward/queue"
 
 // message loads a message with its body and its names.
 func (t *tx) message(id int64, m *queue.Message) error {
-	if err := loadMessage(t.row("message_take", id), &m.Row, &m.Body, toJSON(&m.Headers)); err != nil {
+	to := append(messageColumns(&m.Row), &m.Body, toJSON(&m.Headers))
+	if err := t.row("message_take", id).Scan(to...); err != nil {
 		return err
 	}
 	return t.named(m)

@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"database/sql"
 	"fmt"
 
 	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/webhook"
 )
 
 // Kinds of claims: a delivery's, made with it, and a worker's own key.
@@ -26,37 +28,58 @@ func toPolicy(code string) ledger.Policy {
 	return ledger.Idempotent
 }
 
-// loadClaim scans the columns of claim_by_id.sql.
-func loadClaim(s scanner, c *ledger.Claim) error {
-	var scope, policy string
-	var hash, work []byte
-	err := s.Scan(&c.ID, &c.Project, toText(&scope), toText(&c.Key), &hash, &work, &policy, &c.State, &c.Fence, &c.Begun,
+// scanPolicy scans a stored policy.
+func scanPolicy(to *ledger.Policy) sql.Scanner {
+	return scanFunc(func(src any) error {
+		var code string
+		err := toText(&code).Scan(src)
+		*to = toPolicy(code)
+		return err
+	})
+}
+
+// claimColumns are where the columns of claim_by_id.sql go.
+func claimColumns(c *ledger.Claim) []any {
+	return []any{
+		&c.ID, &c.Project, toScope(&c.Scope), toText(&c.Key), toHash(&c.Hash), &c.WorkHash, scanPolicy(&c.Policy), &c.State, &c.Fence, &c.Begun,
 		&c.Attempt, &c.Tries, &c.MaxTries, &c.Ambiguous, toText(&c.GrantID), toText(&c.Owner), toTime(&c.LeaseUntil), toTime(&c.NextAt),
 		toTime(&c.FinishedAt), toTime(&c.FirstAt), toSpan(&c.Window), toTime(&c.OriginAt), toTime(&c.CreatedAt),
-		toInt(&c.MessageID), &c.Lease, &c.Result, toText(&c.LastError))
-	if err != nil {
-		return err
+		toInt(&c.MessageID), &c.Lease, &c.Result, toText(&c.LastError),
 	}
-	if len(hash) != len(c.Hash) {
-		return fmt.Errorf("claim %d has a hash of %d bytes", c.ID, len(hash))
-	}
-	copy(c.Hash[:], hash)
-	c.WorkHash, c.Policy, c.Scope = work, toPolicy(policy), scope
-	if scope == "" {
-		c.Scope = "webhook"
-	}
-	return nil
+}
+
+// toScope scans a stored scope: a delivery's claim has none.
+func toScope(to *string) sql.Scanner {
+	return scanFunc(func(src any) error {
+		if src == nil {
+			*to = webhook.Scope
+			return nil
+		}
+		return toText(to).Scan(src)
+	})
+}
+
+// toHash scans a key's hash.
+func toHash(to *[32]byte) sql.Scanner {
+	return scanFunc(func(src any) error {
+		b, ok := src.([]byte)
+		if !ok || len(b) != len(to) {
+			return fmt.Errorf("a hash is stored as %T of %d bytes", src, len(b))
+		}
+		copy(to[:], b)
+		return nil
+	})
 }
 
 // claimByID finds a claim: false if there is none.
 func (t *tx) claimByID(id int64) (c ledger.Claim, ok bool, err error) {
-	ok, err = found(loadClaim(t.row("claim_by_id", id), &c))
+	ok, err = found(t.row("claim_by_id", id).Scan(claimColumns(&c)...))
 	return c, ok, err
 }
 
 // claimByHash finds a claim by its key's hash: false if there is none.
 func (t *tx) claimByHash(hash [32]byte, kind string) (c ledger.Claim, ok bool, err error) {
-	ok, err = found(loadClaim(t.row("claim_by_hash", hash[:], kind), &c))
+	ok, err = found(t.row("claim_by_hash", hash[:], kind).Scan(claimColumns(&c)...))
 	return c, ok, err
 }
 

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/onceward/onceward/ledger"
@@ -66,12 +65,9 @@ func (d *delivery) state(c ledger.Claim) webhook.State {
 }
 
 // ladder gives the rungs of a stored ladder.
-func ladder(stored string) ([]time.Duration, error) {
-	var s []float64
-	if err := json.Unmarshal([]byte(stored), &s); err != nil {
-		return nil, err
-	}
-	return fromRungs(s), nil
+func (t *tx) ladder(stored string) ([]time.Duration, error) {
+	rungs, err := decoded[[]float64](t.session, stored)
+	return fromRungs(rungs), err
 }
 
 // causeOf says why the newest grant of a claim is tried: the delivery's own cause the first time since the last

@@ -4,18 +4,18 @@ import (
 	"github.com/onceward/onceward/queue"
 )
 
-// loadMessage scans the columns of message_by_id.sql, and those that follow into more.
-func loadMessage(s scanner, m *queue.Row, more ...any) error {
-	return s.Scan(append([]any{
+// messageColumns are where the columns of message_by_id.sql go.
+func messageColumns(m *queue.Row) []any {
+	return []any{
 		&m.ID, &m.Project, &m.QueueID, toInt(&m.GroupID), &m.Priority, &m.Receives, &m.MaxReceives, &m.Lease, &m.Leased, &m.Open,
 		toTime(&m.VisibleAt), toTime(&m.PublishedAt), toTime(&m.OriginAt), toTime(&m.ReceivedAt), toTime(&m.ExpiresAt), toSpan(&m.Retention),
 		toInt(&m.ClaimID), toInt(&m.SourceQueue), toInt(&m.SourceGroup), toTime(&m.DeadAt), toText(&m.LastError),
-	}, more...)...)
+	}
 }
 
 // messageByID finds a message: false if there is none.
 func (t *tx) messageByID(id int64) (m queue.Row, ok bool, err error) {
-	ok, err = found(loadMessage(t.row("message_by_id", id), &m))
+	ok, err = found(t.row("message_by_id", id).Scan(messageColumns(&m)...))
 	return m, ok, err
 }
 

@@ -6,11 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
 // Times are INTEGER microseconds of Unix time; spans are REAL seconds; arrays and maps are JSON text. What is zero in Go and has no
 // meaning as such is NULL.
+
+// idList gives rows' ids as a statement reads them with json_each.
+func idList(ids []int64) string {
+	b := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return string(append(b, ']'))
+}
 
 // at gives a time as it is stored; the zero time is NULL.
 func at(t time.Time) any {
@@ -149,6 +162,28 @@ func toJSON(to any) sql.Scanner {
 		}
 		return fmt.Errorf("JSON is stored as %T", src)
 	})
+}
+
+// maxDecoded is how many texts a session remembers.
+const maxDecoded = 1000
+
+// decoded gives what stored JSON says; of NULL, stored as "", the zero value. Few texts are read again and again, so the session
+// remembers them: what it gives is shared, and is not to be changed.
+func decoded[T any](s *session, text string) (v T, err error) {
+	if text == "" {
+		return v, nil
+	}
+	if v, ok := s.decoded[text].(T); ok {
+		return v, nil
+	}
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return v, err
+	}
+	if len(s.decoded) >= maxDecoded {
+		clear(s.decoded)
+	}
+	s.decoded[text] = v
+	return v, nil
 }
 
 // found tells a missing row from an error.

@@ -52,42 +52,48 @@ func (t *tx) send(n *webhook.NewEvent) (webhook.Sent, error) {
 			return t.sent(event)
 		}
 	}
+	targets, refusal := t.targets(n)
+	if refusal == nil {
+		s, stored, err := t.store(n, targets)
+		if err != nil || stored {
+			return s, err
+		}
+	}
 	var event int64
 	var hash []byte
 	var createdAt time.Time
 	known, err := found(t.row("event_known", n.Project, n.EventID).Scan(&event, &hash, toTime(&createdAt)))
+	if err != nil || !known {
+		return webhook.Sent{}, cmp.Or(err, refusal)
+	}
+	if err := n.Again(hash); err != nil {
+		return webhook.Sent{}, err
+	}
+	if err := t.keepRequest(n.Request, event); err != nil {
+		return webhook.Sent{}, err
+	}
+	return t.sent(event)
+}
+
+// store stores an event and its deliveries: false if its id is known.
+func (t *tx) store(n *webhook.NewEvent, targets []target) (webhook.Sent, bool, error) {
+	event, err := t.id(seqEvents)
 	if err != nil {
-		return webhook.Sent{}, err
+		return webhook.Sent{}, false, err
 	}
-	if known {
-		if err := n.Again(hash); err != nil {
-			return webhook.Sent{}, err
-		}
-		if err := t.keepRequest(n.Request, event); err != nil {
-			return webhook.Sent{}, err
-		}
-		return t.sent(event)
-	}
-	targets, err := t.targets(n)
-	if err != nil {
-		return webhook.Sent{}, err
-	}
-	if event, err = t.id(seqEvents); err != nil {
-		return webhook.Sent{}, err
-	}
-	_, err = t.exec("event_insert", event, n.Project, n.EventID, n.Type, textOrNull(n.Tenant), textOrNull(n.Subject), n.Hash, n.Payload, at(t.now))
-	if err != nil {
-		return webhook.Sent{}, err
+	stored, err := t.exec("event_insert", event, n.Project, n.EventID, n.Type, textOrNull(n.Tenant), textOrNull(n.Subject), n.Hash, n.Payload, at(t.now))
+	if err != nil || stored == 0 {
+		return webhook.Sent{}, false, err
 	}
 	s := webhook.Sent{EventID: n.EventID, CreatedAt: t.now}
 	for i := range targets {
 		id, err := t.deliver(n, event, &targets[i])
 		if err != nil {
-			return webhook.Sent{}, err
+			return webhook.Sent{}, false, err
 		}
 		s.Deliveries = append(s.Deliveries, webhook.SentTo{ID: id, EndpointID: targets[i].id})
 	}
-	return s, t.keepRequest(n.Request, event)
+	return s, true, t.keepRequest(n.Request, event)
 }
 
 // requested gives the event that was stored under a request's key; 0 if the key is free.
@@ -138,23 +144,24 @@ type target struct {
 	window   time.Duration
 }
 
-func (g *target) scan(r scanner) error {
-	var rungs []float64
-	if err := r.Scan(&g.id, toText(&g.tenant), toJSON(&g.types), &g.ladder, &g.policy, toSpan(&g.window)); err != nil {
-		return err
+func (t *tx) readTarget(r scanner) (g target, err error) {
+	var types string
+	if err := r.Scan(&g.id, toText(&g.tenant), &types, &g.ladder, &g.policy, toSpan(&g.window)); err != nil {
+		return target{}, err
 	}
-	g.maxTries = 1
-	err := toJSON(&rungs).Scan(g.ladder)
-	g.maxTries += len(rungs)
-	return err
+	if g.types, err = decoded[[]string](t.session, types); err != nil {
+		return target{}, err
+	}
+	rungs, err := decoded[[]float64](t.session, g.ladder)
+	g.maxTries = 1 + len(rungs)
+	return g, err
 }
 
 // targets gives the endpoints that an event goes to, by id: the tenant's subscribers, disabled ones too, or those named.
 func (t *tx) targets(n *webhook.NewEvent) (out []target, err error) {
 	if n.Endpoints == nil {
 		err = t.each("endpoint_subscribers", func(r scanner) error {
-			var g target
-			err := g.scan(r)
+			g, err := t.readTarget(r)
 			if err == nil && (&webhook.Endpoint{EventTypes: g.types}).Subscribes(n.Type) {
 				out = append(out, g)
 			}
@@ -169,8 +176,8 @@ func (t *tx) targets(n *webhook.NewEvent) (out []target, err error) {
 		}
 		seen[id] = true
 		field := "/endpoint_ids/" + strconv.Itoa(i)
-		var g target
-		switch ok, err := found(g.scan(t.row("endpoint_target", id, n.Project))); {
+		g, err := t.readTarget(t.row("endpoint_target", id, n.Project))
+		switch ok, err := found(err); {
 		case err != nil:
 			return nil, err
 		case !ok:

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -57,8 +58,9 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 // session is one connection with its prepared statements. It is used by one goroutine at a time. No context reaches
 // its statements: one that can end costs a goroutine for each.
 type session struct {
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	conn    *sql.Conn
+	stmts   map[string]*sql.Stmt
+	decoded map[string]any // see the function
 }
 
 func (db *DB) session(ctx context.Context, pragmas []string) (*session, error) {
@@ -66,7 +68,7 @@ func (db *DB) session(ctx context.Context, pragmas []string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{conn: c, stmts: map[string]*sql.Stmt{}}
+	s := &session{conn: c, stmts: map[string]*sql.Stmt{}, decoded: map[string]any{}}
 	for _, p := range pragmas {
 		if err := s.run(p); err != nil {
 			s.close()
@@ -151,6 +153,9 @@ func (s *session) row(name string, args ...any) scanner {
 	return st.QueryRowContext(context.Background(), args...)
 }
 
+// enough is f's answer to each where it wants no more rows.
+var enough = errors.New("enough rows")
+
 // each calls f for every row. The rows are read while f runs: f must not write to what the statement reads.
 func (s *session) each(name string, f func(scanner) error, args ...any) error {
 	st, err := s.stmt(name)
@@ -176,7 +181,9 @@ func (s *session) eachText(text string, f func(scanner) error, args ...any) erro
 func drain(rows *sql.Rows, f func(scanner) error) error {
 	defer rows.Close()
 	for rows.Next() {
-		if err := f(rows); err != nil {
+		if err := f(rows); err == enough {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"time"
 	"uuid"
 
@@ -69,29 +70,32 @@ type taking struct {
 	out     *webhook.Taken
 	left    int  // how many more to look at
 	bytes   int  // of payloads
-	careful bool // each visit stands alone: one that fails is undone
+	careful bool // groups are visited one by one, and a visit that fails is undone
 }
 
 // round visits groups that have their turn, each once. It answers how many messages it looked at, and whether more groups
 // may have their turn.
 func (k *taking) round() (took int, more bool, err error) {
 	turn, limit := k.turn(), min(k.left+8, takeGroups)
-	var groups []group
+	var groups []visited
 	err = k.each("take_groups", func(r scanner) error {
-		var g group
-		err := loadGroup(r, &g)
-		groups = append(groups, g)
+		var v visited
+		err := loadGroup(r, &v.group)
+		groups = append(groups, v)
 		return err
 	}, k.Each, at(turn), limit)
 	if err != nil || len(groups) == 0 {
 		return 0, false, err
 	}
-	share := max(takeShare, (k.left+len(groups)-1)/len(groups))
-	for i := range groups {
+	share, together := max(takeShare, (k.left+len(groups)-1)/len(groups)), len(groups)
+	if k.careful {
+		together = 1
+	}
+	for some := range slices.Chunk(groups, together) {
 		if k.left == 0 || k.bytes >= takeBytes {
 			break
 		}
-		n, err := k.attend(&groups[i], min(share, k.left), turn)
+		n, err := k.attend(some, share, turn)
 		if err != nil {
 			return 0, false, err
 		}
@@ -100,88 +104,177 @@ func (k *taking) round() (took int, more bool, err error) {
 	return took, len(groups) == limit, nil
 }
 
-// attend visits a group. If that fails in a careful take the group waits a while, and the others go on.
-func (k *taking) attend(g *group, share int, turn time.Time) (n int, err error) {
+// attend visits groups. In a careful take that is one: if it fails it waits a while, and the others go on.
+func (k *taking) attend(groups []visited, share int, turn time.Time) (n int, err error) {
 	if !k.careful {
-		return k.visit(g, share, turn)
+		return k.visit(groups, share, turn)
 	}
 	jobs, left, bytes := k.out.Jobs, k.left, k.bytes
 	err = k.nest(func(*tx) (err error) {
-		n, err = k.visit(g, share, turn)
+		n, err = k.visit(groups, share, turn)
 		return err
 	})
 	if err == nil || k.undone {
 		return n, err
 	}
 	k.out.Jobs, k.left, k.bytes = jobs, left, bytes
-	k.db.options.Logger.Error("an endpoint's deliveries could not be taken", "endpoint", g.ID, "error", err)
-	return 0, k.parkGroup(g.ID, k.now.Add(failedWait))
+	k.db.options.Logger.Error("an endpoint's deliveries could not be taken", "endpoint", groups[0].ID, "error", err)
+	return 0, k.parkGroup(groups[0].ID, k.now.Add(failedWait))
 }
 
-// visit looks at no more of an endpoint's deliveries than share and its free slots, and sends its group to the tail.
-func (k *taking) visit(g *group, share int, turn time.Time) (int, error) {
-	want := min(share, g.free(), k.Each-g.InFlight)
-	var due []queue.Row
-	err := k.each("take_messages", func(r scanner) error {
-		var m queue.Row
-		err := loadMessage(r, &m)
-		due = append(due, m)
-		return err
-	}, g.ID, at(k.now), want)
+// visited is a group at its turn.
+type visited struct {
+	group
+	endpoint webhook.Endpoint // ID 0: it is deleted, or not needed
+	due      []int64          // the messages to look at
+	next     time.Time        // when the first after them is due; zero if there is none
+}
+
+// dueDelivery is a message with what it carries.
+type dueDelivery struct {
+	message  queue.Row
+	claim    ledger.Claim
+	delivery delivery
+	event    webhook.Event
+}
+
+// visit looks at no more of each endpoint's deliveries than share and its free slots, and sends their groups to the tail.
+func (k *taking) visit(groups []visited, share int, turn time.Time) (looked int, err error) {
+	if groups, err = k.find(groups, share); err != nil {
+		return 0, err
+	}
+	got, full, err := k.deliveries(groups)
 	if err != nil {
 		return 0, err
 	}
-	var e webhook.Endpoint
-	if len(due) > 0 {
-		var ok bool
-		if e, ok, err = k.endpoint(g.ID); err != nil {
-			return 0, err
-		} else if !ok {
-			return 0, k.parkGroup(g.ID, time.Time{})
-		}
-	}
-	granted, looked := 0, 0
-	for i := range due {
-		if k.bytes >= takeBytes {
-			break
-		}
-		job, err := k.take(&due[i], g.Hold+k.Slack)
+	for i := range groups {
+		n, err := k.hand(&groups[i], got, full, turn)
 		if err != nil {
 			return 0, err
 		}
+		looked += n
+	}
+	k.left -= looked
+	return looked, nil
+}
+
+// find gives the groups as far as there is something left to take, with what each has due.
+func (k *taking) find(groups []visited, share int) ([]visited, error) {
+	left, byID, ids := k.left, map[int64]*visited{}, []int64(nil)
+	for i := range groups {
+		if left == 0 {
+			groups = groups[:i]
+			break
+		}
+		v := &groups[i]
+		most := min(share, v.free(), k.Each-v.InFlight, left)
+		err := k.each("take_messages", func(r scanner) error {
+			var id int64
+			var due time.Time
+			if err := r.Scan(&id, toTime(&due)); err != nil {
+				return err
+			}
+			if len(v.due) == most || due.After(k.now) {
+				v.next = due
+				return enough
+			}
+			v.due = append(v.due, id)
+			return nil
+		}, v.ID, most+1)
+		if err != nil {
+			return nil, err
+		}
+		if len(v.due) > 0 {
+			left, byID[v.ID], ids = left-len(v.due), v, append(ids, v.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return groups, nil
+	}
+	return groups, k.each("take_endpoints", func(r scanner) error {
+		e, err := k.readEndpoint(r)
+		if err == nil {
+			byID[e.ID].endpoint = e
+		}
+		return err
+	}, idList(ids))
+}
+
+// deliveries reads what the groups have due, all at once. full: what is not there is beyond the bytes of a take.
+func (k *taking) deliveries(groups []visited) (out map[int64]*dueDelivery, full bool, err error) {
+	var ids []int64
+	for i := range groups {
+		ids = append(ids, groups[i].due...)
+	}
+	if len(ids) == 0 {
+		return nil, false, nil
+	}
+	out, bytes := make(map[int64]*dueDelivery, len(ids)), k.bytes
+	err = k.each("take_deliveries", func(r scanner) error {
+		if full = bytes >= takeBytes; full {
+			return enough
+		}
+		l := &dueDelivery{}
+		to := append(messageColumns(&l.message), claimColumns(&l.claim)...)
+		d, e := &l.delivery, &l.event
+		if err := r.Scan(append(to, &d.ID, &d.KeySend, &d.Cause, &d.Ladder, &e.EventID, &e.Type, &e.Payload)...); err != nil {
+			return err
+		}
+		out[l.message.ID] = l
+		bytes += len(e.Payload)
+		return nil
+	}, idList(ids))
+	return out, full, err
+}
+
+// hand hands out what a group has due, and sends it to the tail.
+func (k *taking) hand(v *visited, got map[int64]*dueDelivery, full bool, turn time.Time) (looked int, err error) {
+	if len(v.due) > 0 && v.endpoint.ID == 0 {
+		return 0, k.parkGroup(v.ID, time.Time{})
+	}
+	granted := 0
+	for _, id := range v.due {
+		l := got[id]
+		if l == nil && full {
+			break
+		}
 		looked++
+		if l == nil { // nothing knows it any more
+			if err := k.deleteMessage(id); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		job, err := k.take(l, v.Hold+k.Slack)
+		if err != nil {
+			return 0, err
+		}
 		if job != nil {
 			granted++
-			job.Endpoint = e
+			job.Endpoint = v.endpoint
 			k.out.Jobs = append(k.out.Jobs, *job)
 		}
 	}
-	k.left -= looked
-	next, err := k.head(g.ID)
-	if err == nil && !next.IsZero() && next.Before(turn) {
-		next = turn
+	if granted < len(v.due) {
+		if looked == 0 {
+			return 0, nil // there was no room for any: it keeps its turn
+		}
+		if v.next, err = k.head(v.ID); err != nil { // some may still wait
+			return 0, err
+		}
 	}
-	if err == nil {
-		_, err = k.exec("group_visited", granted, at(next), g.ID)
+	if !v.next.IsZero() && v.next.Before(turn) {
+		v.next = turn
 	}
+	_, err = k.exec("group_visited", granted, at(v.next), v.ID)
 	return looked, err
 }
 
 // take claims what a message carries. If that is granted the message is received under the same lease; if not it is
 // settled: it cannot be in anybody's hands.
-func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
-	was := *m
-	var c ledger.Claim
-	var d delivery
-	j := &webhook.Job{}
-	ok, err := found(loadClaim(tail{k.row("take_claim", m.ClaimID), []any{&d.ID, &d.KeySend, &d.Cause, &d.Ladder, &j.EventID, &j.EventType, &j.Payload}}, &c))
-	if err != nil {
-		return nil, err
-	}
-	if !ok { // nothing knows it any more
-		return nil, k.deleteMessage(m.ID)
-	}
-	held := c
+func (k *taking) take(l *dueDelivery, lease time.Duration) (*webhook.Job, error) {
+	m, c, d, e := &l.message, &l.claim, &l.delivery, &l.event
+	was, held := *m, *c
 	r := c.Grant(k.now, ledger.Grant{GrantID: k.grant, Owner: k.Owner, Lease: lease})
 	k.out.Verdicts[r.Verdict]++
 	if r.Lapsed {
@@ -189,7 +282,7 @@ func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 		if r.Verdict == ledger.Granted {
 			next = k.now
 		}
-		if err := k.logged(k.addDeath(&d, &held, m.ReceivedAt, next), d.ID); err != nil {
+		if err := k.logged(k.addDeath(d, &held, m.ReceivedAt, next), d.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -198,20 +291,23 @@ func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 		c.MessageID, c.Lease = m.ID, m.Lease
 	}
 	if r.Changed {
-		if err := k.saveClaim(&c); err != nil {
+		if err := k.saveClaim(c); err != nil {
 			return nil, err
 		}
 	}
 	switch r.Verdict {
 	case ledger.Granted:
-		j.ClaimID, j.Fence, j.Attempt, j.Tries, j.Policy, j.Project = c.ID, c.Fence, c.Attempt, c.Tries, c.Policy, c.Project
-		j.MessageID, j.Lease, j.LeaseFor, j.TakenAt = m.ID, m.Lease, lease, m.ReceivedAt
-		j.DeliveryID, j.Cause, j.KeySend = d.ID, causeOf(&d, &c), d.KeySend
-		if j.Ladder, err = ladder(d.Ladder); err != nil {
+		rungs, err := k.ladder(d.Ladder)
+		if err != nil {
 			return nil, err
 		}
-		k.bytes += len(j.Payload)
-		return j, k.saveMessage(&was, m)
+		k.bytes += len(e.Payload)
+		return &webhook.Job{
+			ClaimID: c.ID, Fence: c.Fence, Attempt: c.Attempt, Tries: c.Tries, Policy: c.Policy, Project: c.Project,
+			MessageID: m.ID, Lease: m.Lease, LeaseFor: lease, TakenAt: m.ReceivedAt,
+			DeliveryID: d.ID, Cause: causeOf(d, c), KeySend: d.KeySend, Ladder: rungs,
+			EventID: e.EventID, EventType: e.Type, Payload: e.Payload,
+		}, k.saveMessage(&was, m)
 	case ledger.WasDone:
 		return nil, k.deleteMessage(m.ID)
 	case ledger.Busy:
@@ -220,14 +316,6 @@ func (k *taking) take(m *queue.Row, lease time.Duration) (*webhook.Job, error) {
 	}
 	return nil, k.applyChange(&was, m, m.DeadLetter(k.now, deliveryDLQ, c.LastError))
 }
-
-// tail scans a row whose last columns go into more.
-type tail struct {
-	scanner
-	more []any
-}
-
-func (r tail) Scan(to ...any) error { return r.scanner.Scan(append(to, r.more...)...) }
 
 // waitAtMost is how long a wait lasts if nothing happens.
 const waitAtMost = 30 * time.Second

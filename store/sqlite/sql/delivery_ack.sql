@@ -1,2 +1,2 @@
--- it has no body
-DELETE FROM messages WHERE id = ? RETURNING gid, leased
+-- a message in flight, of an endpoint
+DELETE FROM messages WHERE id = ? AND gid = +? AND leased = 1

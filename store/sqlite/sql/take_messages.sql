@@ -1,5 +1,2 @@
--- deliveries all have priority 0
-SELECT id, project, queue, gid, prio, receives, max_receives, lease_no, leased, receipt_open,
-       vis, published_at, origin_at, received_at, expires_at, retention_s,
-       claim_id, source_queue, source_gid, dead_at, last_error
-FROM messages WHERE gid = ? AND prio = 0 AND leased = 0 AND vis <= ? ORDER BY vis, id LIMIT ?
+-- The first of an endpoint's deliveries, which all have priority 0. "+" keeps the statement from being prepared anew for each value.
+SELECT id, vis FROM messages WHERE gid = +? AND prio = 0 AND leased = 0 ORDER BY vis, id LIMIT ?
