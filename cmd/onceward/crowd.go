@@ -20,6 +20,11 @@ type crowd struct {
 	max, spare int64
 	log        *slog.Logger
 	open       atomic.Int64
+
+	closing atomic.Bool
+	once    sync.Once
+	late    []net.Conn
+	closed  error
 }
 
 // crowdSpare is how many more are told that there is no place.
@@ -34,7 +39,7 @@ type member struct {
 
 func (l *crowd) Accept() (net.Conn, error) {
 	for {
-		c, err := l.Listener.Accept()
+		c, err := l.accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				l.log.Warn("a connection could not be taken", "error", err) // it goes on: net/http waits up to a second between

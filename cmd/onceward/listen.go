@@ -46,21 +46,23 @@ func (c *serveCmd) listen(log *slog.Logger) (*crowd, *certificate, error) {
 }
 
 // answer gives the parts that answer with h on l, over TLS (HTTP/2 and HTTP/1.1) if there is a certificate.
-func answer(l *crowd, cert *certificate, h http.Handler, log *slog.Logger) []group.Part {
+func answer(l *crowd, cert *certificate, h http.Handler, drain time.Duration, log *slog.Logger) []group.Part {
 	s := httpServer(h)
 	s.ConnContext = l.greet
 	s.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // whose handshake failed, which is whoever knocks
 	if cert == nil {
-		return []group.Part{serveHTTP("http", l, s)}
+		return []group.Part{serveHTTP("http", l, s, drain)}
 	}
 	s.TLSConfig = cert.config()
-	return []group.Part{serveHTTP("https", l, s), cert.part()}
+	return []group.Part{serveHTTP("https", l, s, drain), cert.part()}
 }
 
-// serveHTTP is the part of a group that answers on l. At the soft stop it takes no new connection and lets requests end;
-// at the hard stop it cuts them.
-func serveHTTP(name string, l net.Listener, s *http.Server) group.Part {
+// serveHTTP is the part of a group that answers on l. At the soft stop it goes on for the drain, then takes no new connection and lets
+// requests end; at the hard stop it cuts them.
+func serveHTTP(name string, l net.Listener, s *http.Server, drain time.Duration) group.Part {
 	return group.Part{Name: name, Run: func(ctx context.Context) error {
+		open := &leaving{}
+		open.watch(ctx, s)
 		ended := make(chan error, 1)
 		go func() {
 			if s.TLSConfig != nil {
@@ -74,12 +76,19 @@ func serveHTTP(name string, l net.Listener, s *http.Server) group.Part {
 			return err
 		case <-ctx.Done():
 		}
-		err := s.Shutdown(group.Hard(ctx))
+		hard := group.Hard(ctx)
+		select {
+		case <-time.After(drain):
+		case <-hard.Done():
+		}
+		l.Close()
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		open.done(hard)
+		err := s.Shutdown(hard)
 		if err != nil {
 			s.Close()
-		}
-		if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
-			return e
 		}
 		if errors.Is(err, context.Canceled) {
 			return nil // cut at the hard stop, as told

@@ -52,7 +52,7 @@ func (c *receiveCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
-	return group.Run(ctx, group.Limits{Soft: 5 * time.Second}, serveHTTP("receiver", l, httpServer(&receiver{receiveCmd: c, out: out, seen: map[string]int{}})))
+	return group.Run(ctx, group.Limits{Soft: 5 * time.Second}, serveHTTP("receiver", l, httpServer(&receiver{receiveCmd: c, out: out, seen: map[string]int{}}), 0))
 }
 
 // receiver answers webhooks and prints a line for each.

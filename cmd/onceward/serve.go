@@ -34,6 +34,7 @@ type serveCmd struct {
 	AllowPrivateNetworks bool          `env:"ONCEWARD_ALLOW_PRIVATE_NETWORKS" help:"Allow http:// endpoints and private addresses: for tests and intranets."`
 	MetricsListen        string        `env:"ONCEWARD_METRICS_LISTEN" help:"Address of a listener of its own for /metrics; without it there are none."`
 	Grace                time.Duration `env:"ONCEWARD_GRACE" default:"18s" help:"How long a stop waits for what is being sent; all is over 7s later at most."`
+	Drain                time.Duration `env:"ONCEWARD_DRAIN" default:"1s" help:"How long a stop goes on answering while /readyz says no, so that nobody sends what nobody reads; longer where a balancer looks seldom, at most --grace."`
 	SendConcurrency      int           `env:"ONCEWARD_SEND_CONCURRENCY" default:"1024" help:"Most deliveries under way at a time."`
 	DeliverySlack        time.Duration `env:"ONCEWARD_DELIVERY_SLACK" default:"10s" help:"A delivery's lease is its endpoint's time-out and this."`
 	LogFormat            string        `env:"ONCEWARD_LOG_FORMAT" enum:"text,json" default:"text" help:"text or json, on standard error."`
@@ -88,11 +89,11 @@ func (c *serveCmd) Run(ctx context.Context, out output) error {
 	defer context.AfterFunc(ctx, s.Stop)()
 	c.greet(out, l.Addr(), metrics, s.FirstKey())
 
-	parts := append(answer(l, cert, s.Handler(), config.Logger), group.Part{Name: "server", Run: s.Run})
+	parts := append(answer(l, cert, s.Handler(), min(c.Drain, c.Grace), config.Logger), group.Part{Name: "server", Run: s.Run})
 	if metrics != nil {
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelWarn)}))
-		parts = append(parts, serveHTTP("metrics", metrics, httpServer(mux)))
+		parts = append(parts, serveHTTP("metrics", metrics, httpServer(mux), min(c.Drain, c.Grace)))
 	}
 	err = group.Run(ctx, group.Limits{Soft: c.Grace + 5*time.Second, Hard: time.Second}, parts...)
 	return errors.Join(err, closed(s))

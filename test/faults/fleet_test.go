@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -17,17 +17,25 @@ import (
 type fleet struct {
 	t     testing.TB
 	store string
+	with  []string // flags
 	mu    sync.Mutex
 	up    []*child
 }
 
-func startFleet(t testing.TB, store string, n int) *fleet {
+func startFleet(t testing.TB, store string, n int, with ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, store: store}
+	f := &fleet{t: t, store: store, with: with}
 	for range n {
-		f.up = append(f.up, spawn(t, store))
+		f.up = append(f.up, f.spawn())
 	}
 	return f
+}
+
+// spawn starts a server. Its clients keep no connection unused for long: HTTP/1.1 cannot tell who is about to use one that it just ends.
+func (f *fleet) spawn() *child {
+	c := spawn(f.t, f.store, f.with...)
+	c.http.Transport.(*http.Transport).IdleConnTimeout = time.Second
+	return c
 }
 
 // at gives the i-th server, round and round.
@@ -65,7 +73,7 @@ func (v *traveller) call(ctx context.Context, path string, body object) (answer,
 		case a.err == nil && !a.away():
 			return a, s
 		case ctx.Err() != nil:
-		case a.err != nil && !errors.Is(a.err, syscall.ECONNREFUSED) && !v.lenient:
+		case a.err != nil && !refused(a.err) && !v.lenient:
 			v.f.t.Errorf("a call failed: POST %s %v after %v: %v", path, body, time.Since(began), a)
 		}
 		v.here++
@@ -76,6 +84,12 @@ func (v *traveller) call(ctx context.Context, path string, body object) (answer,
 		}
 	}
 	return answer{err: context.Cause(ctx)}, nil
+}
+
+// refused reports whether no connection was made, so that nothing was sent.
+func refused(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // crowd is a receiver with several endpoints, that counts how many POSTs each has open at once.

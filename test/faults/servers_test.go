@@ -45,7 +45,7 @@ func shareAndKill(t *testing.T, n, kills int) {
 		f.replace(dead)
 		x.more(20 * n)
 		if kills > 1 {
-			f.replace(nil, spawn(t, f.store))
+			f.replace(nil, f.spawn())
 		}
 	}
 	x.finish(r, kills*eachConsume*2*n, posts)
