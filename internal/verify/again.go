@@ -15,8 +15,7 @@ func playAgain(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	end := time.Now().Add(quick * 8 / 10)
-	for time.Now().Before(end) {
+	for end := time.Now().Add(2 * quick); time.Now().Before(end); {
 		if err := errors.Join(r.ground.lapse(ctx, false), pause(ctx, r.within(100*time.Millisecond))); err != nil {
 			return err
 		}
