@@ -10,7 +10,7 @@ import (
 	"github.com/onceward/onceward/internal/pgtest"
 )
 
-// H-Q14: a rolling restart under load: each server in turn gets SIGTERM and another comes, before it or after it. Clients that go on to the next
+// H-Q22: a rolling restart under load: each server in turn gets SIGTERM and another comes, before it or after it. Clients that go on to the next
 // server at a refused connection or a 503 see no call fail: nothing that was sent breaks off, nothing is lost, nothing is done again.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
