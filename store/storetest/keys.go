@@ -246,6 +246,13 @@ func rootKeyStays(r *rig) {
 	want(r, "scopes", fmt.Sprint(k.Scopes), "[root]")
 	want(r, "live", r.live("mine"), true)
 	want(r, "the one before", r.live("three"), false)
+
+	// Unless they revoked it.
+	leaked := r.makeKey("leaked", access.Read)
+	_, err = r.RevokeKey(r.ctx, leaked.ID)
+	r.ok(err)
+	want(r, "the row of a revoked one", set("leaked").ID, leaked.ID)
+	want(r, "revoked by people, then set", r.live("leaked"), false)
 }
 
 func keyOnce(r *rig) {
