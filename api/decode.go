@@ -49,7 +49,7 @@ func tooLarge() error {
 func checkMedia(h http.Header, empty bool) error {
 	given := h.Values("Content-Type")
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return fault.New(fault.UnsupportedMediaType, "Content-Encoding is %s; a body is sent as it is", fault.Quote(e))
+		return fault.New(fault.UnsupportedMediaType, "Content-Encoding is %s; a body is sent as it is", fault.Quote(e)).WithHint("send it uncompressed, without the header")
 	}
 	if len(given) == 0 && empty {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 
@@ -47,6 +48,9 @@ func valueError(v jsontext.Value, want wanted) error {
 func syntax(err error) string {
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return "a name is there twice"
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it ends too early"
 	}
 	s := strings.ToValidUTF8(fmt.Sprint(err), "\ufffd")
 	if len(s) > 200 {

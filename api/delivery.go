@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -16,7 +18,9 @@ var (
 	deliveryFilters = append([]string{"state", "endpoint_id"}, eventFilters...)
 )
 
-var states = []webhook.State{webhook.Pending, webhook.Sending, webhook.Retrying, webhook.Delivered, webhook.Failed, webhook.Stuck, webhook.Cancelled}
+var stateNames = []string{
+	string(webhook.Pending), string(webhook.Sending), string(webhook.Retrying), string(webhook.Delivered), string(webhook.Failed), string(webhook.Stuck), string(webhook.Cancelled),
+}
 
 // filter reads what picks events and deliveries.
 func (q query) filter() (webhook.Filter, error) {
@@ -24,8 +28,8 @@ func (q query) filter() (webhook.Filter, error) {
 		Project: q.c.project, State: webhook.State(q.get("state")), EventType: q.get("event_type"), EventID: q.get("event_id"),
 		Tenant: q.get("tenant"), Subject: q.get("subject"),
 	}
-	if f.State != "" && !slices.Contains(states, f.State) {
-		return f, parameter("state", "state is %s; it must be one of %v", fault.Quote(string(f.State)), states)
+	if f.State != "" && !slices.Contains(stateNames, string(f.State)) {
+		return f, parameter("state", "state is %s; it must be %s", fault.Quote(string(f.State)), strings.Join(stateNames, ", "))
 	}
 	if s := q.get("endpoint_id"); s != "" {
 		id, ok := q.c.IDs.Decode(ids.Endpoint, q.c.project, s)
@@ -204,9 +208,9 @@ func checkRedrive(r *redriveDeliveriesRequest) error {
 	if r.States != nil && len(r.States) == 0 {
 		return fault.Invalid("/states", "states is empty; it must have \"failed\", \"stuck\" or both")
 	}
-	for _, s := range r.States {
+	for i, s := range r.States {
 		if s != webhook.Failed && s != webhook.Stuck {
-			return fault.Invalid("/states", "states has %s; it must have \"failed\", \"stuck\" or both", fault.Quote(string(s)))
+			return fault.Invalid("/states/"+strconv.Itoa(i), "states has %s; it must have \"failed\", \"stuck\" or both", fault.Quote(string(s)))
 		}
 	}
 	if !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To.Time) {

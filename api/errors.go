@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -46,6 +47,11 @@ var sentences = map[fault.Code]string{
 	fault.Unavailable:          "the store cannot be reached at the moment",
 }
 
+// hints are for an error that has none of its own.
+var hints = map[fault.Code]string{
+	fault.Unavailable: "send the call again in a moment; with an idempotency key it takes effect once, whatever became of this one",
+}
+
 // told gives the error that a client is told. What has no code of its own is logged and told as INTERNAL, without detail.
 func (c *call) told(err error) *fault.Error {
 	e, ok := errors.AsType[*fault.Error](err)
@@ -55,14 +61,17 @@ func (c *call) told(err error) *fault.Error {
 		e = &fault.Error{Code: fault.Unavailable, RetryAfter: time.Second, Message: "the server is too busy or is stopping; nothing was done", Err: err}
 	default:
 		c.Logger.ErrorContext(c.ctx, "a call failed", "route", c.route, "request_id", c.id, "error", err)
-		return &fault.Error{Code: fault.Internal, Message: "something went wrong on our side; the server's log has it under this request_id"}
+		return &fault.Error{
+			Code: fault.Internal, Message: "something went wrong on our side; the server's log has it under this request_id",
+			Hint: "give the request_id to whoever runs the server",
+		}
 	}
 	if e.Code == fault.Unavailable && c.mayWarn() {
 		c.Logger.WarnContext(c.ctx, "a call could not be served", "route", c.route, "request_id", c.id, "error", err)
 	}
-	if e.Message == "" {
+	if e.Message == "" || e.Code == fault.Unavailable && e.Hint == "" {
 		d := *e
-		d.Message = sentences[e.Code]
+		d.Message, d.Hint = cmp.Or(d.Message, sentences[e.Code]), cmp.Or(d.Hint, hints[e.Code])
 		e = &d
 	}
 	return e
@@ -103,6 +112,9 @@ func at(err error, prefix string, names map[string]string) error {
 	for from, to := range names {
 		if rest, ok := strings.CutPrefix(d.Field, from); ok && (rest == "" || rest[0] == '/') {
 			d.Field = to + rest
+			if said, ok := strings.CutPrefix(d.Message, from[1:]+" "); ok {
+				d.Message = to[1:] + " " + said
+			}
 			break
 		}
 	}

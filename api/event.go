@@ -2,8 +2,10 @@ package api
 
 import (
 	"encoding/json/jsontext"
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -59,8 +61,8 @@ func (c *call) sendEvent() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sent[0].Err != nil {
-		return nil, sent[0].Err
+	if err := sent[0].Err; err != nil {
+		return nil, c.inPlace(err, ev.Endpoints, r.Endpoints)
 	}
 	c.replay = sent[0].Replay
 	return c.viewSent(&sent[0]), nil
@@ -101,6 +103,25 @@ func (c *call) endpointIDs(given []string) ([]int64, error) {
 	return slices.Compact(set), nil
 }
 
+// inPlace makes the place in a set of endpoints that an error is about that of the client's list.
+func (c *call) inPlace(err error, set []int64, given []string) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	s, _ := strings.CutPrefix(e.Field, "/endpoint_ids/")
+	n, bad := strconv.Atoi(s)
+	if bad != nil || n >= len(set) {
+		return err
+	}
+	d := *e
+	d.Field = "/endpoint_ids/" + strconv.Itoa(slices.IndexFunc(given, func(s string) bool {
+		id, _ := c.IDs.Decode(ids.Endpoint, c.project, s)
+		return id == set[n]
+	}))
+	return &d
+}
+
 func (c *call) listEvents() (any, error) {
 	q, err := c.query(eventFilters...)
 	if err != nil {
@@ -120,15 +141,11 @@ func (c *call) listEvents() (any, error) {
 func (c *call) getEvent() (any, error) {
 	id := c.r.PathValue("id")
 	if !webhook.IsEventID(id) {
-		return nil, noEvent(id)
+		return nil, webhook.NoEvent(id)
 	}
 	e, err := c.Store.Event(c.ctx, c.project, id)
 	if err != nil {
 		return nil, err
 	}
 	return singleEvent{c, e}, nil
-}
-
-func noEvent(id string) error {
-	return fault.New(fault.NotFound, "there is no event %s", fault.Quote(id))
 }

@@ -27,7 +27,7 @@ type query struct {
 func (c *call) query(names ...string) (query, error) {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
-		return query{}, fault.New(fault.InvalidArgument, "the query cannot be read: it is not in the form name=value&name=value, escaped")
+		return query{}, fault.New(fault.InvalidArgument, "the query cannot be read: %v; it is name=value&name=value, with %%25 for a %%", fault.Clip(err.Error(), 100))
 	}
 	for name, v := range values {
 		switch {

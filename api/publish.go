@@ -143,7 +143,7 @@ func bodyQueue(name *string) (string, error) {
 	case name == nil || *name == "":
 		return "", fault.Invalid("/queue", "queue is required: the name of a queue")
 	case queue.CheckName("", *name) != nil:
-		return "", noQueue(*name)
+		return "", queue.NoQueue(*name)
 	}
 	return *name, nil
 }

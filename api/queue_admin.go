@@ -139,13 +139,9 @@ func (c *call) updateQueue() (any, error) {
 func (c *call) pathQueue() (string, error) {
 	name := c.r.PathValue("queue")
 	if queue.CheckName("", name) != nil {
-		return "", noQueue(name)
+		return "", queue.NoQueue(name)
 	}
 	return name, nil
-}
-
-func noQueue(name string) error {
-	return fault.New(fault.QueueNotFound, "there is no queue %s", fault.Quote(name))
 }
 
 func (c *call) getQueue() (any, error) {

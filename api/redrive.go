@@ -154,12 +154,14 @@ func (c *call) cancelRedrive() (any, error) {
 	return c.viewRedrive(r), err
 }
 
+var kindNames = map[ids.Kind]string{ids.Redrive: "redrive", ids.Endpoint: "endpoint", ids.Delivery: "delivery"}
+
 // pathID gives the row that the path's id names. An id of another project or kind names none.
 func (c *call) pathID(k ids.Kind) (int64, error) {
 	s := c.r.PathValue("id")
 	id, ok := c.IDs.Decode(k, c.project, s)
 	if !ok {
-		return 0, fault.New(fault.NotFound, "there is no %s", fault.Quote(s))
+		return 0, fault.New(fault.NotFound, "there is no %s %s", kindNames[k], fault.Quote(s))
 	}
 	return id, nil
 }

@@ -118,7 +118,7 @@ func (s *server) register(routes []route) {
 
 func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, route{path: "other", serve: func(c *call) (any, error) {
-		return nil, fault.New(fault.NotFound, "there is nothing at %s", fault.Quote(c.r.URL.Path))
+		return nil, fault.New(fault.NotFound, "there is nothing at %s", fault.Quote(c.r.URL.Path)).WithHint("the contract, docs/http-api.md, has the paths; some are of a later version")
 	}})
 }
 

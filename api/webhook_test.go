@@ -133,7 +133,7 @@ func TestWebhookCallsRefuse(t *testing.T) {
 		{"events", `{"event_type":"a","payload":1,"tenant":"other","endpoint_ids":["` + e.EndpointID + `"]}`, "/endpoint_ids/0"},
 		{"redrive", ``, ""},
 		{"redrive", `{"states":[]}`, "/states"},
-		{"redrive", `{"states":["delivered"]}`, "/states"},
+		{"redrive", `{"states":["delivered"]}`, "/states/0"},
 		{"redrive", `{"max":0}`, "/max"},
 		{"redrive", `{"rate_per_second":-1}`, "/rate_per_second"},
 		{"redrive", `{"from":"2026-01-02T00:00:00Z","to":"2026-01-01T00:00:00Z"}`, "/to"},

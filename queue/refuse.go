@@ -2,6 +2,8 @@ package queue
 
 import (
 	"bytes"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -46,7 +48,35 @@ func (s Spec) Again(q Queue) error {
 	if s.Same(q) {
 		return nil
 	}
-	return fault.New(fault.QueueExists, "queue %q exists with other settings", s.Name).WithHint("POST /v1/queue/update/%s changes them", s.Name)
+	return fault.New(fault.QueueExists, "queue %q exists with other settings: %s", s.Name, s.differs(q)).WithHint("POST /v1/queue/update/%s changes them", s.Name)
+}
+
+// differs names the first setting of q that is not as s names it.
+func (s Spec) differs(q Queue) string {
+	says := func(name string, has, named any) string { return fmt.Sprintf("its %s is %v, not %v", name, has, named) }
+	switch {
+	case s.DLQ != nil && *s.DLQ != q.DLQ:
+		return says("dlq", strconv.Quote(q.DLQ), strconv.Quote(*s.DLQ))
+	case s.MaxReceives != nil && *s.MaxReceives != q.MaxReceives:
+		return says("max_receive_count", q.MaxReceives, *s.MaxReceives)
+	case s.Visibility != nil && *s.Visibility != q.Visibility:
+		return says("visibility_timeout_default", q.Visibility.Seconds(), s.Visibility.Seconds())
+	case s.Retention != nil && *s.Retention != q.Retention:
+		return says("message_retention_days", q.Retention.Hours()/24, s.Retention.Hours()/24)
+	case s.DedupWindow != nil && *s.DedupWindow != q.DedupWindow:
+		return says("dedup_window_seconds", q.DedupWindow.Seconds(), s.DedupWindow.Seconds())
+	}
+	return says("require_receipt", q.RequireReceipt, !q.RequireReceipt)
+}
+
+// NotEmpty refuses to delete a queue that has messages.
+func NotEmpty(name string) error {
+	return fault.New(fault.QueueNotEmpty, "queue %q is not empty", name).WithHint("purge it, or delete it with force=true")
+}
+
+// Takes refuses to delete a queue that takes the dead letters of another.
+func Takes(name string) error {
+	return fault.New(fault.Conflict, "queue %q takes the dead letters of another queue", name).WithHint("delete that one first, or give it another dlq")
 }
 
 // MayTake refuses q as the dead-letter queue of another: it must be one already, or not be there.

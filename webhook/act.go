@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -42,7 +43,21 @@ func (s State) refuse(what string) *fault.Error {
 
 // NoEndpointLeft refuses to send a delivery whose endpoint was deleted: [ErrConflict].
 func NoEndpointLeft() error {
-	return fault.New(fault.Conflict, "the delivery's endpoint was deleted: there is nowhere to send it")
+	return fault.New(fault.Conflict, "the delivery's endpoint was deleted: there is nowhere to send it").WithHint("make an endpoint, and send it the event under another event_id")
+}
+
+// NotForThese refuses an event that names, in a place of its endpoints, one that is not there or that is of another tenant.
+func NotForThese(place int, there bool) error {
+	field := "/endpoint_ids/" + strconv.Itoa(place)
+	if !there {
+		return fault.Invalid(field, "endpoint_ids names an endpoint that is not there").WithHint("it was deleted: leave it out")
+	}
+	return fault.Invalid(field, "endpoint_ids names an endpoint of another tenant than the event's").WithHint("an event goes only to endpoints of its own tenant")
+}
+
+// NoEvent says that an event is not there: [ErrNotFound].
+func NoEvent(id string) error {
+	return fault.New(fault.NotFound, "there is no event %s", fault.Quote(id))
 }
 
 // NoDelivery says that a delivery is not there: [ErrNotFound].

@@ -45,19 +45,19 @@ func (s EndpointSpec) check(e *Endpoint, r Rules) error {
 	case s.Description != nil && len(*s.Description) > maxDescription:
 		return fault.Invalid("/description", "description has %d bytes; at most %d", len(*s.Description), maxDescription)
 	case s.Timeout != nil && (*s.Timeout < minTimeout || *s.Timeout > maxTimeout):
-		return fault.Invalid("/timeout_seconds", "timeout_seconds is 1 to 30; this is %v", s.Timeout.Seconds())
+		return fault.Invalid("/timeout_seconds", "timeout_seconds is %v; it must be 1 to 30", s.Timeout.Seconds())
 	case s.Policy != nil && *s.Policy != ledger.Idempotent && *s.Policy != ledger.Once:
-		return fault.Invalid("/policy", "policy is %q or %q; this is %s", ledger.Idempotent, ledger.Once, fault.Quote(string(*s.Policy)))
+		return fault.Invalid("/policy", "policy is %s; it must be %q or %q", fault.Quote(string(*s.Policy)), ledger.Idempotent, ledger.Once)
 	case s.Window != nil && s.WindowForever:
 		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is a number or null, not both")
 	case s.Window != nil && (*s.Window < time.Second || *s.Window > maxWindow):
-		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is 1 to %d, or null (for ever); this is %v", int(maxWindow.Seconds()), s.Window.Seconds())
+		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is %v; it must be 1 to %d, or null (for ever)", s.Window.Seconds(), int(maxWindow.Seconds()))
 	case s.MaxInFlight != nil && (*s.MaxInFlight < 1 || *s.MaxInFlight > maxInFlight):
-		return fault.Invalid("/max_in_flight", "max_in_flight is 1 to %d; this is %d", maxInFlight, *s.MaxInFlight)
+		return fault.Invalid("/max_in_flight", "max_in_flight is %d; it must be 1 to %d", *s.MaxInFlight, maxInFlight)
 	case s.Rate != nil && s.RateNone:
 		return fault.Invalid("/rate_per_second", "rate_per_second is a number or null, not both")
 	case s.Rate != nil && !(*s.Rate > 0 && *s.Rate <= maxRate):
-		return fault.Invalid("/rate_per_second", "rate_per_second is above 0 and at most %d, or null (no limit); this is %v", maxRate, *s.Rate)
+		return fault.Invalid("/rate_per_second", "rate_per_second is %v; it must be above 0 and at most %d, or null (no limit)", *s.Rate, maxRate)
 	}
 	if s.URL != nil {
 		if err := checkURL(*s.URL, r); err != nil {
@@ -126,7 +126,7 @@ func checkEventTypes(types []string) error {
 			name = p
 		}
 		if t != "*" && !isName(name) {
-			return fault.Invalid("/event_types/"+strconv.Itoa(i), "an event type is \"*\", or 1 to %d of A-Za-z0-9._-, or such and \".*\"; this is %s", maxName, fault.Quote(t))
+			return fault.Invalid("/event_types/"+strconv.Itoa(i), "event_types has %s; each must be \"*\", or 1 to %d of A-Za-z0-9._-, or such and \".*\"", fault.Quote(t), maxName)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func checkLadder(rungs []time.Duration) error {
 	}
 	for i, d := range rungs {
 		if d < time.Second || d > maxRung {
-			return fault.Invalid("/retry_ladder/"+strconv.Itoa(i), "a rung is 1 to %d seconds; this is %v", int(maxRung.Seconds()), d.Seconds())
+			return fault.Invalid("/retry_ladder/"+strconv.Itoa(i), "retry_ladder has a rung of %v seconds; each must be 1 to %d", d.Seconds(), int(maxRung.Seconds()))
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func checkLadder(rungs []time.Duration) error {
 
 func checkTenant(t string) error {
 	if t != "" && !isName(t) {
-		return fault.Invalid("/tenant", "a tenant is 1 to %d of A-Za-z0-9._-; this is %s", maxName, fault.Quote(t))
+		return fault.Invalid("/tenant", "tenant is %s; it must be 1 to %d of A-Za-z0-9._-", fault.Quote(t), maxName)
 	}
 	return nil
 }
@@ -174,13 +174,13 @@ func IsEventID(s string) bool { return len(s) >= 1 && len(s) <= maxEventID && on
 func (n *NewEvent) Check() error {
 	switch {
 	case !IsEventID(n.EventID):
-		return fault.Invalid("/event_id", "an event_id is 1 to %d of A-Za-z0-9_-; this is %s", maxEventID, fault.Quote(n.EventID))
+		return fault.Invalid("/event_id", "event_id is %s; it must be 1 to %d of A-Za-z0-9_-", fault.Quote(n.EventID), maxEventID)
 	case n.Type == "":
 		return fault.Invalid("/event_type", "event_type is required, like ticket.resolved")
 	case !isName(n.Type):
-		return fault.Invalid("/event_type", "an event_type is 1 to %d of A-Za-z0-9._-; this is %s", maxName, fault.Quote(n.Type))
+		return fault.Invalid("/event_type", "event_type is %s; it must be 1 to %d of A-Za-z0-9._-", fault.Quote(n.Type), maxName)
 	case len(n.Subject) > maxSubject || !utf8.ValidString(n.Subject) || strings.ContainsFunc(n.Subject, unicode.IsControl):
-		return fault.Invalid("/subject", "a subject is at most %d bytes of UTF-8 without control characters", maxSubject)
+		return fault.Invalid("/subject", "subject is %s; it must be at most %d bytes of UTF-8 without control characters", fault.Quote(n.Subject), maxSubject)
 	case n.Endpoints != nil && len(n.Endpoints) == 0:
 		return fault.Invalid("/endpoint_ids", "endpoint_ids is empty; name at least one, or leave it out for every subscriber")
 	case len(n.Endpoints) > maxEndpoints:
@@ -188,7 +188,7 @@ func (n *NewEvent) Check() error {
 	case len(n.Payload) == 0:
 		return fault.Invalid("/payload", "payload is required: any JSON")
 	case len(n.Payload) > MaxPayload:
-		e := fault.New(fault.PayloadTooLarge, "payload has %d bytes; at most %d", len(n.Payload), MaxPayload)
+		e := fault.New(fault.PayloadTooLarge, "payload has %d bytes; at most %d", len(n.Payload), MaxPayload).WithHint("keep the content elsewhere, and send where it is")
 		e.Field = "/payload"
 		return e
 	case !jsontext.Value(n.Payload).IsValid():

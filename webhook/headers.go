@@ -30,7 +30,7 @@ func checkHeaders(h map[string]string) error {
 		case name == "" || !only(name, tokenChars):
 			return fault.Invalid(at, "%s is not a header's name", fault.Quote(name))
 		case isReserved(lower):
-			return fault.Invalid(at, "the header %s is ours to set", name)
+			return fault.Invalid(at, "the header %s is ours to set", name).WithHint("leave it out")
 		case seen[lower]:
 			return fault.Invalid(at, "the header %s is there twice, in another case", name)
 		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):

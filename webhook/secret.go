@@ -67,7 +67,7 @@ func sealSecret(project int64, given *string, r Rules) (Secret, string, error) {
 // more than [MaxSecrets] would be valid.
 func Rotate(now time.Time, e *Endpoint, secret *string, grace time.Duration, r Rules) (newSecret string, err error) {
 	if grace < 0 || grace > MaxGrace {
-		return "", fault.Invalid("/grace_seconds", "grace_seconds is 0 to %d; this is %v", int(MaxGrace.Seconds()), grace.Seconds())
+		return "", fault.Invalid("/grace_seconds", "grace_seconds is %v; it must be 0 to %d", grace.Seconds(), int(MaxGrace.Seconds()))
 	}
 	s, shown, err := sealSecret(e.Project, secret, r)
 	if err != nil {

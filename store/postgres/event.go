@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/webhook"
 )
 
@@ -31,7 +30,7 @@ func readEvent(ctx context.Context, q querier, project int64, eventID string) (e
 	err = q.QueryRow(ctx, getEventSQL, project, eventID).
 		Scan(&e.ID, &e.Project, &e.EventID, &e.Type, &e.Tenant, &e.Subject, &e.CreatedAt, &e.Payload)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = fault.New(fault.NotFound, "there is no such event")
+		err = webhook.NoEvent(eventID)
 	}
 	if err != nil {
 		return e, err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -101,9 +100,9 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 		}
 		switch {
 		case used:
-			return fault.New(fault.Conflict, "queue %q takes the dead letters of another queue", name).WithHint("delete that one first, or give it another dlq")
+			return queue.Takes(name)
 		case full && !force:
-			return fault.New(fault.QueueNotEmpty, "queue %q is not empty", name).WithHint("purge it, or delete it with force=true")
+			return queue.NotEmpty(name)
 		}
 		return nil
 	}

@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/webhook"
 )
 
@@ -111,13 +109,11 @@ func (s *sending) address(found endpoints) {
 // refuse gives the reason why an event cannot go to the endpoints it names.
 func (f endpoints) refuse(e *webhook.NewEvent) error {
 	for n, id := range e.Endpoints {
-		field := "/endpoint_ids/" + strconv.Itoa(n)
 		switch t, ok := f.named[id]; {
 		case !ok || t.project != e.Project:
-			return fault.Invalid(field, "endpoint_ids names an endpoint that does not exist, in place %d", n)
+			return webhook.NotForThese(n, false)
 		case t.name != e.Tenant:
-			return fault.Invalid(field, "endpoint_ids names an endpoint of another tenant, in place %d", n).
-				WithHint("an event goes only to endpoints of its own tenant")
+			return webhook.NotForThese(n, true)
 		}
 	}
 	return nil

@@ -135,18 +135,14 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 			return err
 		}
 		if len(sources) > 0 {
-			source, _, err := t.queueByID(sources[0])
-			if err != nil {
-				return err
-			}
-			return conflict("queue %q takes the dead letters of queue %q", name, source.Name)
+			return queue.Takes(name)
 		}
 		n, err := t.counts(q.ID)
 		if err != nil {
 			return err
 		}
 		if n.total > 0 && !force {
-			return fault.New(fault.QueueNotEmpty, "queue %q has %d messages", name, n.total).WithHint("purge it, or delete it with force=true")
+			return queue.NotEmpty(name)
 		}
 		if _, err := t.exec("redrive_cancel_queue", at(t.now), q.ID); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward/idempotency"
@@ -175,15 +174,14 @@ func (t *tx) targets(n *webhook.NewEvent) (out []target, err error) {
 			continue
 		}
 		seen[id] = true
-		field := "/endpoint_ids/" + strconv.Itoa(i)
 		g, err := t.readTarget(t.row("endpoint_target", id, n.Project))
 		switch ok, err := found(err); {
 		case err != nil:
 			return nil, err
 		case !ok:
-			return nil, fault.Invalid(field, "endpoint_ids names an endpoint that is not there")
+			return nil, webhook.NotForThese(i, false)
 		case g.tenant != n.Tenant:
-			return nil, fault.Invalid(field, "endpoint_ids names an endpoint of another tenant than the event's")
+			return nil, webhook.NotForThese(i, true)
 		}
 		out = append(out, g)
 	}
