@@ -85,6 +85,13 @@ func (d *database) waiting(ctx context.Context, server string, cut bool) (n int,
 	return n, err
 }
 
+// inTransaction reports whether a server has a transaction open that waits for its next word.
+func (d *database) inTransaction(ctx context.Context, server string) (yes bool, err error) {
+	err = d.conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()"+
+		" AND state = 'idle in transaction')", server).Scan(&yes)
+	return yes, err
+}
+
 func (d *database) lapse(ctx context.Context, claim bool) error {
 	_, err := d.conn.ExecContext(ctx, "UPDATE messages SET vis = now() - interval '1 ms' WHERE leased AND lease_no = 1")
 	if err == nil && claim {

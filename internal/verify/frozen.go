@@ -21,13 +21,13 @@ func playFrozen(ctx context.Context, r *run) error {
 	if err == nil {
 		err = pause(ctx, r.within(r.timeout*3/10))
 	}
-	if err == nil {
-		err = freeze(holder.cmd.Process)
-	}
 	if err != nil {
 		return err
 	}
 	defer thaw(holder.cmd.Process)
+	if err := r.freezeHolder(ctx, holder); err != nil {
+		return err
+	}
 	status := 200
 	if r.n%3 == 1 {
 		status = 410
@@ -71,6 +71,26 @@ func playFrozen(ctx context.Context, r *run) error {
 		v.note(&v.doubled, "the late word of a holder that was fenced out was not refused, or not recorded")
 	}
 	return r.rest(ctx, s, 2)
+}
+
+// freezeHolder freezes a server; on PostgreSQL, by turns, inside a transaction, whose locks must not keep the others out.
+func (r *run) freezeHolder(ctx context.Context, s *server) error {
+	d, shared := r.ground.(*database)
+	for end := time.Now().Add(r.timeout * 3 / 10); ; {
+		if err := freeze(s.cmd.Process); err != nil || !shared || r.n%2 == 0 {
+			return err
+		}
+		if err := pause(ctx, 2*time.Millisecond); err != nil { // the answer to its last statement is there
+			return err
+		}
+		if in, err := d.inTransaction(ctx, s.name); err != nil || in || time.Now().After(end) {
+			return err
+		}
+		thaw(s.cmd.Process)
+		if err := pause(ctx, r.within(3*time.Millisecond)); err != nil {
+			return err
+		}
+	}
 }
 
 // takenOver waits until another server has closed the key of the run's one delivery.
