@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"context"
+	"sync"
 	"testing"
 
+	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -36,5 +39,55 @@ func TestRedriveClockBack(t *testing.T) {
 	}
 	if rd, err = db.Redrive(ctx, 1, rd.ID); err != nil || rd.State != queue.Running || rd.Left != 0 {
 		t.Fatalf("%+v, %v; want it running", rd, err)
+	}
+}
+
+// A redrive's rate is that of all servers together, however eagerly each moves it on.
+func TestServersShareARedrivesRate(t *testing.T) {
+	t.Parallel()
+	const servers, n, rate = 3, 24, 12.0
+	ctx, url := t.Context(), pgtest.Database(t)
+	var all []*DB
+	for range servers {
+		all = append(all, openAt(t, url))
+	}
+	make1(t, all[0], "jobs")
+	for range n {
+		publish(t, all[0], queue.Publish{Queue: "jobs"})
+	}
+	for _, m := range receive(t, all[0], "jobs", n) {
+		if _, err := all[0].Settle(ctx, queue.Settle{Verb: queue.Nack, Project: 1, Queue: "jobs", ID: m.ID, Lease: m.Lease, DeadLetter: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rd, err := all[0].StartRedrive(ctx, queue.RedriveCall{Project: 1, Queue: "jobs", Rate: rate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	moved := make([]int, servers)
+	for i, db := range all {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				k, _, err := db.StepRedrives(ctx, 100)
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				moved[i] += k
+			}
+		})
+	}
+	eventually(t, "the redrive's end", func() bool {
+		if rd, err = all[0].Redrive(t.Context(), 1, rd.ID); err != nil {
+			t.Fatal(err)
+		}
+		return rd.State == queue.Completed
+	})
+	stop()
+	wg.Wait()
+	took := rd.FinishedAt.Sub(rd.CreatedAt).Seconds()
+	if least := (n-1)/rate - 0.01; rd.Moved != n || took < least {
+		t.Errorf("%d servers moved %v, %d of %d, in %.2f s: at %v a second that takes %.2f s", servers, moved, rd.Moved, n, took, rate, least)
 	}
 }

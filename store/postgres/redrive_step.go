@@ -36,10 +36,10 @@ func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again tim
 		all, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (v running, err error) { return v, r.Scan(&v.id, &v.queue) })
 		return err
 	})
-	for _, v := range all {
-		n, wait := 0, time.Duration(0)
+	for i, v := range all {
+		n, wait, share := 0, time.Duration(0), max(1, (limit-moved)/(len(all)-i)) // none takes another's
 		e := db.in(ctx, func(ctx context.Context, tx *txn) (err error) {
-			n, wait, err = db.stepRedrive(ctx, tx, v.id, v.queue, max(1, limit-moved))
+			n, wait, err = db.stepRedrive(ctx, tx, v.id, v.queue, share)
 			return err
 		})
 		if e != nil {
@@ -89,7 +89,7 @@ func (db *DB) stepRedrive(ctx context.Context, tx *txn, id, source int64, limit 
 	case over:
 		r.End(tx.now, queue.Completed)
 	case idle:
-		again = canaryPoll
+		return 0, canaryPoll, nil // and nothing to write
 	default:
 		again = max(time.Millisecond, pace.Wait(tx.now))
 	}

@@ -20,10 +20,10 @@ func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again tim
 		running, err = t.ids("redrives_running")
 		return err
 	})
-	for _, id := range running {
-		n, wait := 0, time.Duration(0)
+	for i, id := range running {
+		n, wait, share := 0, time.Duration(0), max(1, (limit-moved)/(len(running)-i)) // none takes another's
 		e := db.write(ctx, "step_redrives", 0, func(t *tx) (err error) {
-			n, wait, err = t.stepRedrive(id, max(1, limit-moved))
+			n, wait, err = t.stepRedrive(id, share)
 			return err
 		})
 		if e != nil {
@@ -67,7 +67,7 @@ func (t *tx) stepRedrive(id int64, limit int) (n int, again time.Duration, err e
 	case over:
 		r.End(t.now, queue.Completed)
 	case idle:
-		again = canaryPoll
+		return 0, canaryPoll, nil // and nothing to write
 	default:
 		again = max(time.Millisecond, pace.Wait(t.now))
 	}

@@ -11,12 +11,12 @@ import (
 
 // canaryTests are of redrives of deliveries, endpoint by endpoint.
 var canaryTests = []named{
-	{"I12, I16: a canary whose endpoint is disabled ends its part, and waits", canaryDisabled},
-	{"I12, I16: a canary whose endpoint is deleted ends its part", canaryDeleted},
+	{"H-W16, I12, I16: a canary whose endpoint is disabled ends its part, and waits", canaryDisabled},
+	{"H-W16, I12, I16: a canary whose endpoint is deleted ends its part", canaryDeleted},
 	{"a canary that is being sent while its endpoint is disabled is heard to its end", canaryDisabledSending},
 	{"a canary that a person cancels is a refusal", canaryCancelled},
 	{"a disabled endpoint gets no canary; without canaries its deliveries wait for it", redriveDisabled},
-	{"a canary that does not come back holds up its own endpoint alone", canaryStuck},
+	{"H-W16: a canary that does not come back holds up its own endpoint alone", canaryStuck},
 	{"a redrive shows how far it is with each endpoint", redriveParts},
 	{"I12: a cancelled redrive leaves its endpoints free for another at once", redriveCancelParts},
 	{"a redrive of deliveries keeps to its rate, canaries counted, over restarts", redriveDeliveriesRate},

@@ -18,6 +18,7 @@ var conserveTests = []named{
 	{"I12: whatever happens to a queue and its dead letters meanwhile, a redrive loses and doubles none", conserveMessages},
 	{"I12: whatever happens to deliveries and endpoints meanwhile, a redrive loses and doubles none", conserveDeliveries},
 	{"a queue's redrive keeps to its rate over restarts", redriveRateRestarts},
+	{"redrives that run side by side share what is moved at a time", redrivesShare},
 	{"what a redrive leaves costs it none of its rate", redriveLeftIsFree},
 }
 
@@ -62,6 +63,24 @@ func redriveRateRestarts(r *rig) {
 		return rd.State != queue.Running
 	})
 	want(r, "moved", rd.Moved, 10)
+}
+
+func redrivesShare(r *rig) {
+	var all []queue.Redrive
+	for _, name := range []string{"a", "b", "c"} {
+		r.queue(name)
+		r.killMany(name, map[string]int{"a": 30, "b": 2, "c": 30}[name])
+		all = append(all, r.start(queue.RedriveCall{Queue: name}))
+	}
+	n, _, err := r.StepRedrives(r.ctx, 30)
+	r.ok(err)
+	want(r, "moved", n, 30)
+	want(r, "of the first", r.seen(all[0]).Moved, 10)
+	want(r, "of the few", r.seen(all[1]).Moved, 2)
+	want(r, "of the last, which has what was not used", r.seen(all[2]).Moved, 18)
+	for _, rd := range all {
+		r.finish(rd)
+	}
 }
 
 func redriveLeftIsFree(r *rig) {
