@@ -82,7 +82,7 @@ func complete(out io.Writer, node *kong.Node, words []string) error {
 				}
 			}
 		}
-	case len(node.Children) > 0:
+	case len(node.Children) > 0 && arguments == 0:
 		for _, child := range node.Children {
 			if !child.Hidden {
 				offer(child.Name, child.Help)

@@ -130,8 +130,9 @@ type queueDeleteCmd struct {
 
 func (queueDeleteCmd) Help() string {
 	return examples("queue delete jobs", "queue delete jobs --force") +
-		"\n\nIts dead-letter queue and the dead letters in it stay, and are deleted by that queue's own name. Once the queue is gone they cannot be redriven; " +
-		"they can be consumed until their retention is over. A queue that takes another's dead letters is not deleted before that one, --force or not."
+		"\n\nIts dead-letter queue and the dead letters in it stay, and are deleted by that queue's own name. They have no source any more and cannot be " +
+		"redriven, not even once the queue is made anew: redrive them first, or consume them by that name until their retention is over. A queue that takes " +
+		"another's dead letters is not deleted before that one, --force or not."
 }
 
 func (c *queueDeleteCmd) Run(ctx context.Context, out output) error {

@@ -13,13 +13,14 @@ import (
 )
 
 type redriveCmd struct {
-	Get    redriveGetCmd    `cmd:"" help:"Show how far one is."`
-	Cancel redriveCancelCmd `cmd:"" help:"Stop one: what has not moved stays where it is."`
+	Get       redriveGetCmd       `cmd:"" help:"Show how far one is."`
+	Endpoints redriveEndpointsCmd `cmd:"" help:"Show how far one of deliveries is with each endpoint, and what came of its canary."`
+	Cancel    redriveCancelCmd    `cmd:"" help:"Stop one: what has not moved stays where it is."`
 }
 
 const redrivesPath = "/v1/redrives/"
 
-var redriveFields = []string{"redrive_id", "state", "total", "moved", "left"}
+var redriveFields = []string{"redrive_id", "state", "total", "moved", "left", "remaining"}
 
 type redriveGetCmd struct {
 	looker
@@ -45,6 +46,19 @@ func (c *redriveGetCmd) Run(ctx context.Context, out output) error {
 		}
 		return line(o["state"]) != redriveRuns, c.fields(out, o, redriveFields...)
 	})
+}
+
+type redriveEndpointsCmd struct {
+	lister
+	ID string `arg:"" help:"Redrive id, rdv_…"`
+}
+
+func (redriveEndpointsCmd) Help() string {
+	return examples("redrive endpoints " + exampleRedrive + " --watch")
+}
+
+func (c *redriveEndpointsCmd) Run(ctx context.Context, out output) error {
+	return c.show(ctx, out, redrivesPath+url.PathEscape(c.ID)+"/endpoints", "endpoint_id", "state", "total", "moved", "left", "canary_delivery_id=CANARY")
 }
 
 type redriveCancelCmd struct {
@@ -103,7 +117,7 @@ func awaitRedrive(ctx context.Context, r *remote, id string, o *object) error {
 	p := startProgress(func(time.Duration, int) string { return "redrive " + id + ": " + *seen.Load() })
 	defer p.stop()
 	for line((*o)["state"]) == redriveRuns {
-		seen.Store(new(fmt.Sprintf("%s of %s moved, %s left", line((*o)["moved"]), line((*o)["total"]), line((*o)["left"]))))
+		seen.Store(new(fmt.Sprintf("%s of %s moved, %s left, %s to go", line((*o)["moved"]), line((*o)["total"]), line((*o)["left"]), line((*o)["remaining"]))))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

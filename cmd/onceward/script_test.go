@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,14 +24,19 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "ONCEWARD_API_KEY=a-key-of-16-or-more", "ONCEWARD_LISTEN=127.0.0.1:0", "ONCEWARD_RECEIVE_LISTEN=127.0.0.1:0",
+			root, err := filepath.Abs("../..")
+			if err != nil {
+				return err
+			}
+			e.Vars = append(e.Vars, "ROOT="+root, "ONCEWARD_API_KEY=a-key-of-16-or-more", "ONCEWARD_LISTEN=127.0.0.1:0", "ONCEWARD_RECEIVE_LISTEN=127.0.0.1:0",
 				"ONCEWARD_ALLOW_PRIVATE_NETWORKS=true")
 			return nil
 		},
 		Condition: func(cond string) (bool, error) { return cond == "short" && testing.Short(), nil },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"await": await,
-			"field": field,
+			"await":  await,
+			"field":  field,
+			"readme": readme,
 		},
 	})
 }
@@ -75,9 +83,35 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], m[len(m)-1])
 }
 
-func TestScriptsAreThere(t *testing.T) {
-	t.Parallel()
-	if s, _ := filepath.Glob("testdata/*.txtar"); len(s) < 4 {
-		t.Errorf("only %d scripts", len(s))
+// readme FROM TO FILE writes the README's shell blocks FROM to TO, the first being 1, to a script. Its addresses alone are others, since
+// tests run side by side: the receiver's is one that is free, and the server's is $SERVER if that is set. The script's ONCEWARD_ variables
+// are made to agree.
+func readme(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: readme FROM TO FILE")
 	}
+	from, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	to, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	text, err := os.ReadFile(filepath.Join(ts.Getenv("ROOT"), "README.md"))
+	ts.Check(err)
+	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
+	if to > len(blocks) || from < 1 {
+		ts.Fatalf("the README has %d blocks of sh", len(blocks))
+	}
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		fmt.Fprintf(&b, "echo == block %d\n%s", i, blocks[i-1][1])
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Check(l.Close())
+	ts.Setenv("ONCEWARD_RECEIVE_LISTEN", l.Addr().String())
+	script := strings.ReplaceAll(b.String(), "127.0.0.1:8099", l.Addr().String())
+	if at := ts.Getenv("SERVER"); at != "" {
+		script = strings.ReplaceAll(script, "http://127.0.0.1:6623", at)
+		ts.Setenv("ONCEWARD_URL", at)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(script), 0o644))
 }

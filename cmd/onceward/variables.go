@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -28,4 +29,13 @@ func variable(n *kong.Node, flag string) string {
 		parts = append([]string{n.Name}, parts...)
 	}
 	return "ONCEWARD_" + strings.ToUpper(strings.ReplaceAll(strings.Join(parts, "_"), "-", "_"))
+}
+
+// forgetEmpty takes empty variables for not set: a listener at "" would be one at every address.
+func forgetEmpty() {
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); value == "" && strings.HasPrefix(name, "ONCEWARD_") {
+			os.Unsetenv(name)
+		}
+	}
 }

@@ -7,22 +7,27 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/verify"
 )
 
 type verifyCmd struct {
+	printer
 	Store string `env:"ONCEWARD_VERIFY_STORE" help:"sqlite; a PostgreSQL URL that may create databases; or both, the second on a cluster of its own made from this machine's binaries. Without it both if there are any, else SQLite alone."`
 	Times int    `default:"20" help:"Runs of each case."`
 	Lanes int    `default:"6" help:"Runs at a time."`
 	Case  string `help:"Only the case of this name, as the table has it."`
 	Seed  uint64 `help:"Of the random instants, to try the same ones again."`
 	Keep  bool   `help:"Leave the stores of runs that went wrong."`
-	JSON  bool   `name:"json" help:"Print JSON for programs instead of a table."`
 }
 
 var errNotHeld = errors.New("verify: something was lost, doubled or left unfinished, or could not be run")
+
+func (verifyCmd) Help() string {
+	return examples("verify --store sqlite --times 5", "verify --case 'handed over twice' --keep")
+}
 
 func (c *verifyCmd) Run(ctx context.Context, out output) error {
 	if c.Times < 1 || c.Lanes < 1 {
@@ -35,7 +40,7 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
-	config := verify.Config{Program: program, Times: c.Times, Lanes: c.Lanes, Only: c.Case, Seed: c.Seed, Keep: c.Keep, Progress: os.Stderr}
+	config := verify.Config{Program: program, Times: c.Times, Lanes: c.Lanes, Only: c.Case, Seed: c.Seed, Keep: c.Keep}
 	switch {
 	case c.Store == "" || c.Store == "both":
 		config.SQLite = true
@@ -56,7 +61,19 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 	default:
 		return usage("--store is %q; it is sqlite (in files of their own), postgres://… or both", onceward.RedactStore(c.Store))
 	}
+	todo := len(verify.Cases())
+	if c.Case != "" {
+		todo = 1
+	}
+	if config.SQLite && config.Postgres != "" {
+		todo *= 2
+	}
+	p := startProgress(func(took time.Duration, done int) string {
+		return fmt.Sprintf("%d of %d rows done, %v", done, todo, took)
+	})
+	config.Progress = p
 	report, err := verify.Run(ctx, config)
+	p.stop()
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (l *looker) look(ctx context.Context, out output, once func(output) (rest b
 		case away && out.columns == 0:
 			fmt.Fprintf(os.Stderr, "onceward: %v; looking again\n", err)
 		case away:
-			draw(out, fmt.Sprintf("%s\nonceward: %v; looking again\n", last, err))
+			draw(out, fmt.Sprintf("%sonceward: %v; looking again\n", last, err))
 		case out.columns > 0:
 			last = page.String()
 			draw(out, last)
