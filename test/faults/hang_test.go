@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,17 +15,18 @@ func hanging(t testing.TB) *receiver {
 	return receive(t, func(w http.ResponseWriter, q *http.Request) { <-q.Context().Done() })
 }
 
-// latencies sends n events, one after the other, and gives how long the slowest took to come.
-func latencies(t *testing.T, c *client, r *receiver, name string, n int) (worst time.Duration) {
+// latencies sends n events, one after the other, and gives how long they took to come: most of them, and the slowest.
+func latencies(t *testing.T, c *client, r *receiver, name string, n int) (most, worst time.Duration) {
 	t.Helper()
+	var all []time.Duration
 	for i := range n {
 		id := fmt.Sprint("evt_", name, "_", i)
 		began := time.Now()
 		c.must(t, "POST", "/v1/webhooks/events", object{"event_type": "thing.done", "event_id": id, "payload": i})
 		eventually(t, time.Minute, id+" came", func() bool { return !r.came(id).IsZero() })
-		worst = max(worst, r.came(id).Sub(began))
+		all = append(all, r.came(id).Sub(began))
 	}
-	return worst
+	return median(all), slices.Max(all)
 }
 
 // H-W08: one of 20 endpoints hangs to its time-out, with more waiting for it than it may have in flight. The other 19 do not notice.
@@ -35,15 +37,16 @@ func TestOneOfTwentyHangs(t *testing.T) {
 			c.must(t, "POST", "/v1/webhooks/endpoints", object{"url": r.URL, "timeout_seconds": 30})
 		}
 		latencies(t, c, r, "warm", 2)
-		before := latencies(t, c, r, "before", 10)
+		before, _ := latencies(t, c, r, "before", 10)
 		c.must(t, "POST", "/v1/webhooks/endpoints", object{"url": dead.URL, "timeout_seconds": 30})
 		latencies(t, c, r, "fill", 12)
-		during := latencies(t, c, r, "during", size(20, 200))
+		during, worst := latencies(t, c, r, "during", size(20, 200))
 		if _, most := dead.effects(); most == 0 {
 			t.Error("nothing was sent to the one that hangs")
 		}
-		if during > max(5*before, time.Second) { // its time-out is 30 s
-			t.Errorf("the slowest of the others took %v, and %v before one of them hung", during, before)
+		// Its time-out is 30 s. A machine that is busy with other things makes one or the other late, never most of them.
+		if during > max(5*before, time.Second) || worst > 20*time.Second {
+			t.Errorf("the others took %v, the slowest of them %v, and %v before one of them hung", during, worst, before)
 		}
 	})
 }
@@ -63,9 +66,9 @@ func TestManyHang(t *testing.T) {
 			c.must(t, "POST", "/v1/webhooks/events", object{"event_type": "stuck.there", "event_id": fmt.Sprint("evt_s", i), "payload": i})
 		}
 		eventually(t, 20*time.Second, "many hang", func() bool { keys, _ := dead.effects(); return keys >= 40 })
-		if worst := latencies(t, c, r, "during", size(10, 100)); worst > 3*time.Second { // the others' time-out is 20 s
+		if most, worst := latencies(t, c, r, "during", size(10, 100)); most > 3*time.Second || worst > 15*time.Second { // the others' time-out is 20 s
 			keys, _ := dead.effects()
-			t.Errorf("the slowest took %v, with %d attempts that hang", worst, keys)
+			t.Errorf("they took %v, the slowest %v, with %d attempts that hang", most, worst, keys)
 		}
 	})
 }

@@ -174,5 +174,5 @@ func (l *load) rests(c *client) {
 func scene(t testing.TB, c *client, r *receiver) {
 	t.Helper()
 	c.must(t, "POST", "/v1/queue/create", object{"name": "jobs", "max_receive_count": 1})
-	c.must(t, "POST", "/v1/webhooks/endpoints", object{"url": r.URL, "timeout_seconds": 2, "max_in_flight": 50, "retry_ladder": []int{1, 1, 1, 1, 1, 1, 1, 1}})
+	c.must(t, "POST", "/v1/webhooks/endpoints", object{"url": r.URL, "timeout_seconds": 5, "max_in_flight": 50, "retry_ladder": []int{1, 1, 1, 1, 1, 1, 1, 1}})
 }
