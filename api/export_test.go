@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"context"
+	"net/http"
+	"time"
+)
 
 // KeyMemory is how long a key is remembered.
 const KeyMemory = time.Duration(keyMemory)
@@ -12,4 +16,16 @@ func Routes() []string {
 		all = append(all, r.method+" "+r.path)
 	}
 	return all
+}
+
+// Fill takes all the room that a handler has for large bodies, or for large answers, until it is given back.
+func Fill(h http.Handler, answers bool) (empty func()) {
+	room, size := h.(*server).rooms.large, int64(largeRoom)
+	if answers {
+		room, size = h.(*server).rooms.answers, answerRoom
+	}
+	if err := room.Acquire(context.Background(), size); err != nil {
+		panic(err)
+	}
+	return func() { room.Release(size) }
 }

@@ -119,6 +119,8 @@ type edge struct {
 	key  string
 	seen *seen
 	log  *bytes.Buffer
+
+	handler http.Handler
 }
 
 func serve(t testing.TB, c api.Config) *edge {
@@ -130,7 +132,8 @@ func serve(t testing.TB, c api.Config) *edge {
 	if c.IDs == nil {
 		c.IDs = codec
 	}
-	srv := httptest.NewServer(api.New(c))
+	e.handler = api.New(c)
+	srv := httptest.NewServer(e.handler)
 	t.Cleanup(srv.Close)
 	e.url = srv.URL
 	return e
