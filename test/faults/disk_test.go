@@ -28,7 +28,7 @@ func TestDiskFull(t *testing.T) {
 	filler := filepath.Join(dir, "filler")
 	c, r := serve(t, "sqlite:"+filepath.Join(dir, "onceward.db")), receive(t, nil)
 	full := false
-	awayAndBack(t, c, r, size(2*time.Second, time.Minute), func() {
+	awayAndBack(t, c, r, size(2*time.Second, time.Minute), true, func() {
 		full = fill(t, filler)
 	}, func() {
 		if err := os.Remove(filler); err != nil {
