@@ -16,6 +16,7 @@ const keysPath = "/v1/keys"
 
 type keyCreateCmd struct {
 	remote
+	keyed
 	Scope   []string `required:"" help:"What it may do: publish, consume, webhooks, read, admin (all of its project), root (projects, and the keys of any)."`
 	Name    *string  `help:"What it is for."`
 	Expires *expiry  `help:"When it ends: a time like 2030-01-31T00:00:00Z, or how long from now, like 720h (never)."`
@@ -28,7 +29,7 @@ func (keyCreateCmd) Help() string {
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, out output) error {
-	body := object{"scopes": c.Scope}
+	body := c.into(object{"scopes": c.Scope})
 	with(body, "name", c.Name)
 	with(body, "project_id", c.Project)
 	if c.Expires != nil {

@@ -11,6 +11,7 @@ const projectsPath = "/v1/projects"
 
 type projectCreateCmd struct {
 	remote
+	keyed
 	Name string `arg:"" help:"Its name, 1 to 128 of A-Za-z0-9._-"`
 }
 
@@ -18,7 +19,7 @@ func (projectCreateCmd) Help() string { return examples("project create team-7")
 
 func (c *projectCreateCmd) Run(ctx context.Context, out output) error {
 	var o object
-	if _, err := c.call(ctx, "POST", projectsPath, object{"name": c.Name}, &o); err != nil {
+	if _, err := c.call(ctx, "POST", projectsPath, c.into(object{"name": c.Name}), &o); err != nil {
 		return err
 	}
 	return c.fields(out, o, "project_id", "name")

@@ -41,6 +41,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// patience is for machines that do much else.
+const patience = 2 * time.Minute
+
 // await PATTERN COMMAND… runs a command until its output matches; await VAR=PATTERN FILE waits for a file's line and
 // sets the variable to the pattern's first group.
 func await(ts *testscript.TestScript, neg bool, args []string) {
@@ -54,7 +57,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	re, err := regexp.Compile(pattern)
 	ts.Check(err)
 	var text string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if set {
 			b, _ := os.ReadFile(ts.MkAbs(args[1]))
 			text = string(b)
@@ -68,7 +71,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 	}
-	ts.Fatalf("%s did not come within 30 s; the last was:\n%s", pattern, text)
+	ts.Fatalf("%s did not come within %v; the last was:\n%s", pattern, patience, text)
 }
 
 // field VAR PATTERN sets a variable to the first group of what the last command printed.
@@ -109,6 +112,9 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(l.Close())
 	ts.Setenv("ONCEWARD_RECEIVE_LISTEN", l.Addr().String())
 	script := strings.ReplaceAll(b.String(), "127.0.0.1:8099", l.Addr().String())
+	// A person sees the receiver's line before going on.
+	there := "\nuntil (: </dev/tcp/" + strings.Replace(l.Addr().String(), ":", "/", 1) + ") 2>/dev/null; do sleep 0.1; done\n"
+	script = regexp.MustCompile(`(?m)^onceward receive &.*\n`).ReplaceAllString(script, "${0}"+there)
 	if at := ts.Getenv("SERVER"); at != "" {
 		script = strings.ReplaceAll(script, "http://127.0.0.1:6623", at)
 		ts.Setenv("ONCEWARD_URL", at)
