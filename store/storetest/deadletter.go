@@ -52,7 +52,9 @@ func deadByNack(r *rig) {
 	want(r, "status", r.applied(s).Status, queue.Dead)
 	r.none("jobs")
 	m := r.dead("jobs")
-	want(r, "dead", len(m), 1)
+	if len(m) != 1 {
+		r.Fatalf("%d dead letters, want 1", len(m))
+	}
 	want(r, "id", m[0].ID, id)
 	want(r, "count", m[0].Receives, 2)
 	want(r, "error", m[0].LastError, "second")
@@ -70,6 +72,9 @@ func deadByLapse(r *rig) {
 		r.sweep()
 		r.none("jobs")
 		l := r.dead("jobs")
+		if len(l) == 0 {
+			r.Fatal("it was not dead-lettered")
+		}
 		want(r, "newest dead letter", l[len(l)-1].ID, id)
 		want(r, "why", l[len(l)-1].LastError, "received 2 times without an ack")
 	}
