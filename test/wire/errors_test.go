@@ -177,12 +177,12 @@ func checkErrors(t *testing.T, store string, b breakage) {
 // setting is a server with something of each kind in it, at rest.
 type setting struct {
 	*server
-	gone, held, other, old string // receipts: of an acked message, of one in flight, of another queue's, older than the newest
-	message                string // the id of one that is gone
-	endpoint, foreign      string // disabled, so that what it is sent waits
-	pending, cancelled     string // deliveries
-	orphan                 string // a delivery whose endpoint was deleted
-	read, revoked          string // keys
+	gone, held, other  string // receipts: of an acked message, of one in flight, of another queue's
+	message            string // the id of one that is gone
+	endpoint, foreign  string // disabled, so that what it is sent waits
+	pending, cancelled string // deliveries
+	orphan             string // a delivery whose endpoint was deleted
+	read, revoked      string // keys
 }
 
 func newSetting(t *testing.T, s *server) *setting {
