@@ -20,6 +20,7 @@ var canaryTests = []named{
 	{"a redrive shows how far it is with each endpoint", redriveParts},
 	{"I12: a cancelled redrive leaves its endpoints free for another at once", redriveCancelParts},
 	{"a redrive of deliveries keeps to its rate, canaries counted, over restarts", redriveDeliveriesRate},
+	{"I12: of an endpoint what dies after the start is not taken", redriveDiesLater},
 	{"I12: a dry run of deliveries counts what would be left", redriveDryLeft},
 	{"redrives that are over are kept for 90 days, and not for ever", redriveForgotten},
 }
@@ -278,6 +279,20 @@ func redriveDeliveriesRate(r *rig) {
 	for _, j := range r.take(10) {
 		r.ends(outcome(&j, ledger.Succeeded), ledger.Done)
 	}
+}
+
+func redriveDiesLater(r *rig) {
+	e := r.endpoint(noSubscriber)
+	for range 2 {
+		r.send(r.event("evt"+itoa(grantIDs.Add(1)), func(n *webhook.NewEvent) { n.Endpoints = []int64{e.ID} }))
+	}
+	older, younger := r.job(), r.job()
+	r.ends(outcome(younger, ledger.Permanent), ledger.Failed)
+	rd := r.redriveNow()
+	r.ends(outcome(older, ledger.Permanent), ledger.Failed)
+	r.ended(rd, 1, 0)
+	want(r, "what went", r.job().DeliveryID, younger.DeliveryID)
+	want(r, "what died since", r.dlv(older.DeliveryID).State, webhook.Failed)
 }
 
 func redriveDryLeft(r *rig) {

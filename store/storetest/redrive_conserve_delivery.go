@@ -18,6 +18,7 @@ type letters struct {
 	sent      map[int64]int64 // deliveries, and where they go
 	redrives  map[int64]queue.Redrive
 	parts     map[int64]map[int64]webhook.RedrivePart // by redrive and endpoint, as they were seen last
+	there     map[int64]map[int64]bool                // by redrive: the deliveries that were dead at its start and have not gone since
 	events    int
 }
 
@@ -33,6 +34,7 @@ func conserveDeliveries(r *rig) {
 		l := &letters{
 			chance: &chance{rig: r, Rand: rand.New(rand.NewPCG(seed, 34)), seed: seed}, off: map[int64]bool{}, sent: map[int64]int64{},
 			redrives: map[int64]queue.Redrive{}, parts: map[int64]map[int64]webhook.RedrivePart{},
+			there: map[int64]map[int64]bool{},
 		}
 		l.join()
 		l.join()
@@ -176,10 +178,13 @@ func (l *letters) begin() {
 	if rd.Total != dry.Total {
 		l.lost("a dry run counted %d, the redrive after it %d", dry.Total, rd.Total)
 	}
-	l.redrives[rd.ID], l.parts[rd.ID] = rd, map[int64]webhook.RedrivePart{}
+	l.redrives[rd.ID], l.parts[rd.ID], l.there[rd.ID] = rd, map[int64]webhook.RedrivePart{}, map[int64]bool{}
+	for id, p := range l.places() {
+		l.there[rd.ID][id] = p.dead == 1
+	}
+	l.hear(rd.ID)
 	if !c.Canary && l.IntN(2) == 0 { // nothing comes between: it does what the dry run said
 		before := l.places()
-		l.hear(rd.ID)
 		l.eventually("the redrive's end", func() bool { l.step(1); return l.seen(rd).State != queue.Running })
 		if rd = l.seen(rd); rd.Moved != dry.Remaining() || rd.Left != dry.Left {
 			l.lost("a dry run said %d would move and %d be left, and %d and %d were", dry.Remaining(), dry.Left, rd.Moved, rd.Left)
@@ -227,6 +232,18 @@ func (l *letters) hear(redrive int64) map[int64]int {
 	return moved
 }
 
+// moved sees that a redrive had to move a delivery that left the dead: it was dead at its start, and has not gone since.
+func (l *letters) moved(delivery, endpoint int64) {
+	l.Helper()
+	for id := range l.redrives {
+		if p, ok := l.parts[id][endpoint]; ok && !p.State.Over() && l.there[id][delivery] {
+			delete(l.there[id], delivery)
+			return
+		}
+	}
+	l.lost("delivery %d left the dead of endpoint %d, and no redrive had to move it", delivery, endpoint)
+}
+
 // look sees that every delivery is in one place, and that what left the dead is what the redrives say they moved.
 func (l *letters) look(before map[int64]place, stepped bool) {
 	l.Helper()
@@ -245,7 +262,9 @@ func (l *letters) look(before map[int64]place, stepped bool) {
 			l.lost("delivery %d is %+v; want %d live and %d dead", id, p, live, dead)
 		}
 		if before[id].dead == 1 && p.live == 1 {
-			went[endpoint]++
+			if went[endpoint]++; stepped {
+				l.moved(id, endpoint)
+			}
 		}
 	}
 	for id, rd := range l.redrives {
