@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/internal/fault"
 )
@@ -72,7 +74,8 @@ func bearer(values []string) (string, bool) {
 // keyring remembers live keys for a moment, so that the hot calls need no look-up each. What is not a live key is never remembered:
 // a new key works at once, and strangers fill no memory.
 type keyring struct {
-	find func(ctx context.Context, hash []byte) (access.Key, bool, error)
+	find    func(ctx context.Context, hash []byte) (access.Key, bool, error)
+	lookups singleflight.Group
 
 	mu   sync.Mutex
 	live map[[32]byte]remembered
@@ -84,25 +87,44 @@ type remembered struct {
 }
 
 func (r *keyring) get(ctx context.Context, hash []byte) (remembered, bool, error) {
-	now, h := time.Now(), [32]byte(hash)
-	r.mu.Lock()
-	m, ok := r.live[h]
-	r.mu.Unlock()
-	if ok && now.Before(m.until) {
-		return m, true, nil
+	called, h := time.Now(), [32]byte(hash)
+	for {
+		r.mu.Lock()
+		m, ok := r.live[h]
+		r.mu.Unlock()
+		if ok && called.Before(m.until) {
+			return m, true, nil
+		}
+		// Those who call at once share one look-up, unless it began too long before them.
+		v, err, _ := r.lookups.Do(string(hash), func() (any, error) { return r.look(context.WithoutCancel(ctx), h) })
+		switch f := v.(found); {
+		case err != nil || !f.live:
+			return remembered{}, false, err
+		case called.Before(f.until):
+			return f.remembered, true, nil
+		}
 	}
-	k, live, err := r.find(ctx, hash)
+}
+
+type found struct {
+	remembered
+	live bool
+}
+
+// look looks a key up, and remembers it if it is live: from before the look-up, since what that saw may have been revoked while it ran.
+func (r *keyring) look(ctx context.Context, h [32]byte) (found, error) {
+	until := time.Now().Add(keyMemory)
+	k, live, err := r.find(ctx, h[:])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil || !live {
 		delete(r.live, h)
-		return remembered{}, false, err
+		return found{}, err
 	}
 	if r.live == nil || len(r.live) >= maxKeys {
 		r.live = map[[32]byte]remembered{}
 	}
-	// From before the look-up: what it saw may have been revoked while it ran.
-	m = remembered{k, now.Add(keyMemory)}
+	m := remembered{k, until}
 	r.live[h] = m
-	return m, true, nil
+	return found{m, true}, nil
 }

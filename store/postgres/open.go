@@ -47,6 +47,7 @@ type DB struct {
 	lows     lowMarks
 	leases   leaseMark
 	oldest   oldestMarks
+	takes    gather
 
 	publishes *batch.Batcher[queue.Publish, queue.Published]
 	settles   *batch.Batcher[queue.Settle, queue.Settled]
@@ -111,12 +112,13 @@ func poolConfig(url string) (*pgxpool.Config, error) {
 }
 
 // afterConnect: every statement of ours is a look-up by an index. A plan that was made while a table was empty must not
-// go on to scan it when it has ten million rows, so the plans that would are not offered. What a server that was frozen or cut off has locked
-// in an open transaction must be free again before its leases are over, or nobody could take over from it.
+// go on to scan it when it has ten million rows, so the plans that would are not offered; then no values give a better one, and it is made once a
+// connection. What a server that was frozen or cut off has locked in an open transaction must be free again before its leases are over, or nobody
+// could take over from it.
 func afterConnect(ctx context.Context, c *pgx.Conn) error {
 	c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 	_, err := c.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET timezone = 'UTC'; "+
-		"SET idle_in_transaction_session_timeout = '5s'",
+		"SET plan_cache_mode = force_generic_plan; SET idle_in_transaction_session_timeout = '5s'",
 		pgx.QueryExecModeSimpleProtocol)
 	return err
 }

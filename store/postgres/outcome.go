@@ -27,56 +27,57 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 }
 
 func (db *DB) commitOutcomes(ctx context.Context, outcomes []webhook.Outcome) ([]batch.Result[ledger.Applied], error) {
-	res, err := commitTx(ctx, db, outcomes, db.settleOutcomes)
+	out, err := db.settleOutcomes(ctx, outcomes)
 	if len(outcomes) == 1 && badItem(err) {
 		// An attempt is only told of: that it cannot be written must undo no outcome.
 		db.opts.Logger.ErrorContext(ctx, "an attempt cannot be recorded", "delivery", outcomes[0].Job.DeliveryID, "error", err)
-		return commitTx(context.WithValue(ctx, untold{}, true), db, outcomes, db.settleOutcomes)
+		out, err = db.settleOutcomes(context.WithValue(ctx, untold{}, true), outcomes)
 	}
-	return res, err
-}
-
-func (db *DB) settleOutcomes(ctx context.Context, outcomes []webhook.Outcome) ([]ledger.Applied, error) {
-	tx := db.carried(ctx)
-	claims, messages, err := tx.lockDeliveries(ctx, column(outcomes, func(o webhook.Outcome) *webhook.Job { return o.Job }))
 	if err != nil {
 		return nil, err
 	}
-	s := &settling{changes: newChanges(tx, claims), messages: messages, disable: map[int64]refusal{}}
-	out := make([]ledger.Applied, len(outcomes))
-	for i := range outcomes {
-		if out[i], err = s.rule(&outcomes[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, s.save(ctx, db.hub)
+	return results(out), nil
 }
 
-// lockDeliveries locks the claims of jobs and then their messages, in one round trip.
-func (tx *txn) lockDeliveries(ctx context.Context, jobs []*webhook.Job) (map[int64]*claim, map[int64]*queue.Row, error) {
-	claims, messages := map[int64]*claim{}, map[int64]*queue.Row{}
-	b := &pgx.Batch{}
-	b.Queue(lockDeliveryClaimsSQL, column(jobs, func(j *webhook.Job) int64 { return j.ClaimID })).Query(func(rows pgx.Rows) error {
+// settleOutcomes applies outcomes in two round trips: begin and lock; then, the rules applied, save and commit.
+func (db *DB) settleOutcomes(ctx context.Context, outcomes []webhook.Outcome) (out []ledger.Applied, err error) {
+	l := lockedDeliveries{jobs: column(outcomes, func(o webhook.Outcome) *webhook.Job { return o.Job })}
+	alone := db.carried(ctx) == nil
+	err = db.inWith(ctx, l.look, func(ctx context.Context, tx *txn) (err error) {
+		tx.flushCommits = tx.flushCommits || alone
+		s := &settling{changes: newChanges(tx, l.claims), messages: l.messages, disable: map[int64]refusal{}}
+		out = make([]ledger.Applied, len(outcomes))
+		for i := range outcomes {
+			if out[i], err = s.rule(&outcomes[i]); err != nil {
+				return err
+			}
+		}
+		return s.save(ctx, db.hub)
+	})
+	return out, err
+}
+
+// lockedDeliveries are jobs' claims and messages, by id.
+type lockedDeliveries struct {
+	jobs     []*webhook.Job
+	claims   map[int64]*claim
+	messages map[int64]*queue.Row
+}
+
+// look adds to b the locking of the claims and then of the messages.
+func (l *lockedDeliveries) look(b *pgx.Batch) {
+	l.claims, l.messages = map[int64]*claim{}, map[int64]*queue.Row{}
+	b.Queue(lockDeliveryClaimsSQL, column(l.jobs, func(j *webhook.Job) int64 { return j.ClaimID })).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			c, err := scanClaim(rows)
 			if err != nil {
 				return err
 			}
-			claims[c.ID] = c
+			l.claims[c.ID] = c
 		}
 		return rows.Err()
 	})
-	b.Queue(lockMessagesSQL, column(jobs, func(j *webhook.Job) int64 { return j.MessageID })).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			r, err := scanRow(rows)
-			if err != nil {
-				return err
-			}
-			messages[r.ID] = r
-		}
-		return rows.Err()
-	})
-	return claims, messages, tx.SendBatch(ctx, b).Close()
+	queueLockMessages(b, column(l.jobs, func(j *webhook.Job) int64 { return j.MessageID }), l.messages)
 }
 
 // settling is one transaction's outcomes. One claim may stand in it more than once: each word finds what the former left.

@@ -15,27 +15,32 @@ func (db *DB) BeginDeliveries(ctx context.Context, jobs []*webhook.Job) ([]ledge
 }
 
 func (db *DB) commitBegins(ctx context.Context, jobs []*webhook.Job) ([]batch.Result[ledger.Applied], error) {
-	return commitTx(ctx, db, jobs, db.beginJobs)
+	out, err := db.beginJobs(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	return results(out), nil
 }
 
-func (db *DB) beginJobs(ctx context.Context, jobs []*webhook.Job) ([]ledger.Applied, error) {
-	tx := db.carried(ctx)
-	claims, messages, err := tx.lockDeliveries(ctx, jobs)
-	if err != nil {
-		return nil, err
-	}
-	groups, err := tx.lockGroupsOfLapsed(ctx, messages)
-	if err != nil {
-		return nil, err
-	}
-	ch := newChanges(tx, claims)
-	out := make([]ledger.Applied, len(jobs))
-	for i, j := range jobs {
-		if out[i], err = ch.begin(j, messages[j.MessageID], groups); err != nil {
-			return nil, err
+func (db *DB) beginJobs(ctx context.Context, jobs []*webhook.Job) (out []ledger.Applied, err error) {
+	l := lockedDeliveries{jobs: jobs}
+	alone := db.carried(ctx) == nil
+	err = db.inWith(ctx, l.look, func(ctx context.Context, tx *txn) error {
+		groups, err := tx.lockGroupsOfLapsed(ctx, l.messages)
+		if err != nil {
+			return err
 		}
-	}
-	return out, ch.flush(ctx, db.hub)
+		tx.flushCommits = tx.flushCommits || alone
+		ch := newChanges(tx, l.claims)
+		out = make([]ledger.Applied, len(jobs))
+		for i, j := range jobs {
+			if out[i], err = ch.begin(j, l.messages[j.MessageID], groups); err != nil {
+				return err
+			}
+		}
+		return ch.flush(ctx, db.hub)
+	})
+	return out, err
 }
 
 // begin extends claim and message together, or neither.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,7 +52,8 @@ func (db *DB) commitSends(ctx context.Context, events []webhook.NewEvent) ([]bat
 		for i, at := range round {
 			s.items[i] = &events[at]
 		}
-		err := db.in(ctx, func(ctx context.Context, tx *txn) error { return s.run(ctx, tx, db) })
+		alone := db.carried(ctx) == nil
+		err := db.inWith(ctx, s.begin, func(ctx context.Context, tx *txn) error { return s.run(ctx, tx, db, alone) })
 		if err != nil && n == 0 {
 			return nil, err
 		}
@@ -99,35 +101,51 @@ type sending struct {
 	open   []bool  // not answered yet
 	keyed  []bool  // holds its request key
 	rows   []int64 // of the events stored by this transaction
+	found  *endpoints
 	fanout struct {
 		events, endpoints []int64
 		hashes            [][]byte
 	}
 }
 
-func (s *sending) run(ctx context.Context, tx *txn, db *DB) error {
+// begin adds to b what stores the events, unless there are request keys to take first.
+func (s *sending) begin(b *pgx.Batch) {
 	n := len(s.items)
 	s.out, s.open, s.keyed, s.rows = make([]webhook.Sent, n), make([]bool, n), make([]bool, n), make([]int64, n)
 	s.fanout.events, s.fanout.endpoints, s.fanout.hashes = nil, nil, nil
 	for i := range s.open {
 		s.open[i] = true
 	}
-	if err := s.takeKeys(ctx, tx); err != nil {
-		return err
+	if !s.anyKey() {
+		s.queueEvents(b)
 	}
-	subscribed, err := s.insertEvents(ctx, tx)
-	if err != nil {
-		return err
+}
+
+func (s *sending) run(ctx context.Context, tx *txn, db *DB, alone bool) error {
+	if s.anyKey() {
+		if err := s.takeKeys(ctx, tx); err != nil {
+			return err
+		}
+		b := &pgx.Batch{}
+		s.queueEvents(b)
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
 	}
 	if err := s.answerKnown(ctx, tx); err != nil {
 		return err
 	}
-	s.address(subscribed)
+	s.address(*s.found)
+	tx.flushCommits = tx.flushCommits || alone
 	return s.deliver(ctx, tx, db)
 }
 
-// insertEvents stores the events that are new and finds the endpoints that any of them may be for.
-func (s *sending) insertEvents(ctx context.Context, tx *txn) (endpoints, error) {
+func (s *sending) anyKey() bool {
+	return slices.ContainsFunc(s.items, func(e *webhook.NewEvent) bool { return e.Request != nil })
+}
+
+// queueEvents adds to b what stores the events that are new and finds the endpoints that any of them may be for.
+func (s *sending) queueEvents(b *pgx.Batch) {
 	var project []int64
 	var id, kind []string
 	var tenant, subject []*string
@@ -141,10 +159,9 @@ func (s *sending) insertEvents(ctx context.Context, tx *txn) (endpoints, error) 
 			hash, payload = append(hash, e.Hash), append(payload, e.Payload)
 		}
 	}
-	if len(project) == 0 {
-		return endpoints{}, nil
+	if s.found = (&endpoints{}); len(project) == 0 {
+		return
 	}
-	b := &pgx.Batch{}
 	b.Queue(sqlSendEvents, project, id, kind, tenant, subject, hash, payload).Query(func(rows pgx.Rows) error {
 		var row int64
 		var n eventName
@@ -156,8 +173,7 @@ func (s *sending) insertEvents(ctx context.Context, tx *txn) (endpoints, error) 
 		})
 		return err
 	})
-	found := s.queueEndpoints(b)
-	return *found, tx.SendBatch(ctx, b).Close()
+	s.found = s.queueEndpoints(b)
 }
 
 // answerKnown answers the events whose id was there before.
@@ -233,10 +249,7 @@ func (s *sending) deliver(ctx context.Context, tx *txn, db *DB) error {
 		})
 		tx.afterCommit(func() { db.hub.wake(deliveriesQueue, 0) })
 	}
-	if b.Len() == 0 {
-		return nil
-	}
-	return tx.SendBatch(ctx, b).Close()
+	return tx.send(ctx, b)
 }
 
 // sendHash is the key of a delivery's send, as a statement takes it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,14 +26,35 @@ const (
 	maxTake     = 1000
 	maxApart    = 50
 	busyWait    = time.Second // for a claim that somebody has locked
+	takeGap     = 10 * time.Millisecond
 )
+
+// gather keeps takes that were not filled a little apart: each costs a visit to every endpoint that has something, be it one
+// delivery or fifty. A take that comes after a while goes at once.
+type gather struct{ next atomic.Int64 }
+
+func (g *gather) wait(ctx context.Context) {
+	if d := time.Until(time.Unix(0, g.next.Load())); d > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}
+}
+
+func (g *gather) took(n, most int) {
+	if n > 0 && n < most {
+		g.next.Store(time.Now().Add(takeGap).UnixNano())
+	}
+}
 
 // TakeDeliveries receives and claims deliveries: see [webhook.Sender].
 func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken, error) {
-	started := time.Now()
 	if t.Max <= 0 {
 		return webhook.Taken{}, nil
 	}
+	db.takes.wait(ctx)
+	started := time.Now()
 	if t.Max = min(t.Max, maxTake); t.Each <= 0 {
 		t.Each = math.MaxInt32
 	}
@@ -43,6 +65,7 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 	if err != nil {
 		return webhook.Taken{}, fmt.Errorf("take deliveries: %w", err)
 	}
+	db.takes.took(len(k.out.Jobs), t.Max)
 	if k.looked >= t.Max {
 		db.hub.more(deliveriesQueue)
 	}
@@ -55,11 +78,21 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 // take takes at most t.Max deliveries of at most so many endpoints, in one transaction. What it looked at is answered with an error too.
 func (db *DB) take(ctx context.Context, t webhook.Take, endpoints int) (k *taking, err error) {
 	grant := randomName()
-	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
-		k = &taking{changes: newChanges(tx, nil), took: map[int64]int{}, out: webhook.Taken{Verdicts: map[ledger.Verdict]int{}}}
-		if err := k.lock(ctx, t, endpoints); err != nil {
+	look := func(b *pgx.Batch) {
+		k = &taking{took: map[int64]int{}, out: webhook.Taken{Verdicts: map[ledger.Verdict]int{}}}
+		b.Queue(takeMessagesSQL, t.Max, endpoints, takeQuantum, t.Each).Query(k.visit)
+	}
+	alone := db.carried(ctx) == nil
+	err = db.inWith(ctx, look, func(ctx context.Context, tx *txn) error {
+		if len(k.visited) == 0 {
+			return nil
+		}
+		claims, err := tx.readClaims(ctx, takeClaimsSQL, column(k.messages, func(m takenMessage) int64 { return m.ClaimID }))
+		if err != nil {
 			return err
 		}
+		tx.flushCommits = tx.flushCommits || alone
+		k.changes = newChanges(tx, claims)
 		for _, m := range k.messages {
 			v, err := k.rule(m, t, grant)
 			if err != nil {
@@ -142,14 +175,8 @@ type grantedJob struct {
 	lease time.Duration
 }
 
-// lock takes messages and their claims. What somebody else has locked is passed by.
-func (k *taking) lock(ctx context.Context, t webhook.Take, endpoints int) error {
-	rows, err := k.tx.Query(ctx, takeMessagesSQL, t.Max, endpoints, takeQuantum, t.Each)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var claims []int64
+// visit takes in the groups visited and the messages taken. What somebody else has locked is passed by.
+func (k *taking) visit(rows pgx.Rows) error {
 	for rows.Next() {
 		var group int64
 		var hold float64
@@ -163,14 +190,9 @@ func (k *taking) lock(ctx context.Context, t webhook.Take, endpoints int) error 
 		}
 		if m.ID != 0 {
 			k.messages = append(k.messages, takenMessage{m, group, duration(hold)})
-			claims = append(claims, m.ClaimID)
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	k.claims, err = k.tx.readClaims(ctx, takeClaimsSQL, claims)
-	return err
+	return rows.Err()
 }
 
 // rule asks for one message's key and does with the message what the verdict says. One that is not granted is not
@@ -220,9 +242,6 @@ func (k *taking) wait(m takenMessage, d time.Duration) error {
 // save writes it all, and reads what the granted attempts need. A group that was visited goes to the tail, or waits for
 // its next message.
 func (k *taking) save(ctx context.Context, h *hub) error {
-	if len(k.visited) == 0 {
-		return nil
-	}
 	took := column(k.visited, func(id int64) int32 { return int32(k.took[id]) })
 	k.out.Jobs = make([]webhook.Job, len(k.granted))
 	k.extra = append(k.extra, func(b *pgx.Batch) {
