@@ -162,7 +162,8 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 		ids := slices.SortedFunc(maps.Keys(ch.groups), cmp.Compare[int64])
 		b.Queue(changeGroupsSQL, ids,
 			column(ids, func(id int64) int32 { return int32(ch.groups[id].slot) }),
-			column(ids, func(id int64) time.Time { return ch.groups[id].wake }))
+			column(ids, func(id int64) time.Time { return ch.groups[id].wake }), ch.tx.ticks.of(ids))
+		ch.tx.afterCommit(func() { ch.tx.ticks.changed(ch.tx.now, ids...) })
 	}
 	for _, f := range ch.last {
 		f(b)
@@ -217,7 +218,7 @@ func (tx *txn) lockGroups(ctx context.Context, ids []int64) (map[int64]*group, e
 	if len(ids) == 0 {
 		return out, nil
 	}
-	rows, err := tx.Query(ctx, lockGroupsSQL, ids)
+	rows, err := tx.Query(ctx, lockGroupsSQL, ids, tx.ticks.of(ids))
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func TestReceivePlansUseIndexes(t *testing.T) {
 		args []any
 	}{
 		{"plain", receivePlainSQL, []any{q.ID, 10, 60.0, make([]time.Time, 10)}},
-		{"group", receiveGroupSQL, []any{q.ID, 10, 60.0, 25, make([]time.Time, 10)}},
+		{"group", receiveGroupSQL, []any{q.ID, 10, 60.0, 25, make([]time.Time, 10), time.Time{}}},
 		{"lapse", lapseSQL, []any{100, time.Time{}}},
 		{"last tries", sweepLastTriesSQL, []any{100}},
 	} {

@@ -86,6 +86,17 @@ func (l *lowMarks) of(queue int64, again bool) (low []time.Time, full bool) {
 
 // saw takes in what a receive found.
 func (l *lowMarks) saw(queue int64, full bool, took time.Duration, got []received) {
+	var due [10]time.Time
+	for _, r := range got {
+		if d := &due[9-r.Priority]; r.due.After(*d) {
+			*d = r.due
+		}
+	}
+	l.passed(queue, full, took, due)
+}
+
+// passed takes in up to where a look found something in each place: the zero time says nothing.
+func (l *lowMarks) passed(queue int64, full bool, took time.Duration, due [10]time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.marks[queue]
@@ -102,9 +113,9 @@ func (l *lowMarks) saw(queue int64, full bool, took time.Duration, got []receive
 	if full {
 		m.full(took)
 	}
-	for _, r := range got {
-		if d := r.due.Add(-lowTrail); d.After(m.due[9-r.Priority]) {
-			m.due[9-r.Priority] = d
+	for i := range due {
+		if d := due[i].Add(-lowTrail); d.After(m.due[i]) {
+			m.due[i] = d
 		}
 	}
 }

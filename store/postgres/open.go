@@ -48,6 +48,8 @@ type DB struct {
 	leases   leaseMark
 	oldest   oldestMarks
 	takes    gather
+	turns    lowMarks // of groups: place 0 alone
+	ticks    groupTicks
 
 	publishes *batch.Batcher[queue.Publish, queue.Published]
 	settles   *batch.Batcher[queue.Settle, queue.Settled]

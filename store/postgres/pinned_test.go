@@ -71,7 +71,7 @@ func TestReceiveGroupsBehindASnapshot(t *testing.T) {
 	}
 	publish(t, db, backlog...)
 	look := func() float64 {
-		return buffers(t, db, receiveGroupSQL, q.ID, 40, 60.0, 4, make([]time.Time, 10))
+		return buffers(t, db, receiveGroupSQL, q.ID, 40, 60.0, 4, make([]time.Time, 10), time.Time{})
 	}
 	var first float64
 	for round := range 41 {
@@ -101,7 +101,7 @@ func TestTakeBehindASnapshot(t *testing.T) {
 	db := pinned(t)
 	hook(t, db, func(e *webhook.Endpoint) { e.MaxInFlight, e.Timeout = 1000, time.Minute })
 	look := func() float64 {
-		return buffers(t, db, takeMessagesSQL, 50, 50, takeQuantum, 1000)
+		return buffers(t, db, takeMessagesSQL, 50, 50, takeQuantum, 1000, time.Time{})
 	}
 	var first float64
 	for round := range 20 {

@@ -135,7 +135,7 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 	if err != nil {
 		return nil, err
 	}
-	args, err := publishArgs(items, todo, groups)
+	args, err := publishArgs(items, todo, groups, db.ticks.of(groups))
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +145,8 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 	}
 	defer rows.Close()
 	wakes := map[int64]time.Duration{}
+	var at time.Time
+	var stored []int64 // groups
 	for n := 0; rows.Next(); n++ {
 		var id, q int64
 		var what string
@@ -155,9 +157,13 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 		}
 		i := todo[n]
 		p := &items[i]
+		at = now
 		switch what {
 		case "stored":
 			out[i] = queue.Published{ID: id, PublishedAt: now, VisibleAt: vis}
+			if groups[n] > 0 {
+				stored = append(stored, groups[n])
+			}
 			if in, ok := wakes[q]; !ok || p.Delay < in {
 				wakes[q] = p.Delay
 			}
@@ -173,6 +179,7 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 		return nil, err
 	}
 	db.afterCommit(ctx, func() {
+		db.ticks.changed(at, stored...)
 		for q, in := range wakes {
 			db.hub.wake(q, in)
 		}
@@ -215,7 +222,7 @@ func (db *DB) firstAnswers(ctx context.Context, items []queue.Publish, known []i
 	return left, rows.Err()
 }
 
-func publishArgs(items []queue.Publish, todo []int, groups []int64) ([]any, error) {
+func publishArgs(items []queue.Publish, todo []int, groups, ticks []int64) ([]any, error) {
 	headers := make([]string, len(todo))
 	for n, i := range todo {
 		if len(items[i].Headers) > 0 {
@@ -237,6 +244,7 @@ func publishArgs(items []queue.Publish, todo []int, groups []int64) ([]any, erro
 		column(todo, func(i int) time.Time { return items[i].OriginAt }),
 		column(todo, func(i int) string { return items[i].Key }),
 		column(todo, func(i int) []byte { return items[i].Hash }),
+		ticks,
 	}, nil
 }
 

@@ -83,7 +83,8 @@ func (db *DB) unlessLocked(ctx context.Context, queue int64, look func() (got bo
 			return err
 		}
 		var due bool
-		if err := db.conn(ctx).QueryRow(ctx, groupDueSQL, queue).Scan(&due); err != nil || !due || pause(ctx, try-1) != nil {
+		turn, _ := db.turns.of(queue, false)
+		if err := db.conn(ctx).QueryRow(ctx, groupDueSQL, queue, turn[0]).Scan(&due); err != nil || !due || pause(ctx, try-1) != nil {
 			return err
 		}
 	}
@@ -100,7 +101,7 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 		visits := min(left, max(25, left/10))
 		low, full := db.lows.of(q.id, false)
 		start := time.Now()
-		got, err := db.receiveRows(ctx, r, receiveGroupSQL, q.id, left, q.lease, max(4, visits), low)
+		got, err := db.visitGroups(ctx, q, r, left, max(4, visits), low, len(out) == 0)
 		if err != nil {
 			if len(out) > 0 {
 				return out, nil // what is leased is handed out
@@ -123,6 +124,31 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 		}
 	}
 	return out, nil
+}
+
+// visitGroups is a look at groups. One that began at the mark of their turns is, if sure says so, made again from their beginning when it got nothing.
+func (db *DB) visitGroups(ctx context.Context, q receiveQueue, r queue.Receive, limit, groups int, low []time.Time, sure bool) (got []received, err error) {
+	for again := false; ; again = true {
+		turn, full := db.turns.of(q.id, again)
+		start := time.Now()
+		var head [10]time.Time
+		if got, err = db.receiveRows(ctx, r, []any{&head[0]}, receiveGroupSQL, q.id, limit, q.lease, groups, low, turn[0]); err != nil {
+			return nil, err
+		}
+		db.turns.passed(q.id, full, time.Since(start), head)
+		if len(got) > 0 {
+			db.afterCommit(ctx, func() {
+				for _, m := range got {
+					if m.GroupID != 0 {
+						db.ticks.changed(m.ReceivedAt, m.GroupID)
+					}
+				}
+			})
+		}
+		if len(got) > 0 || full || !sure {
+			return got, nil
+		}
+	}
 }
 
 // receivePlain adds ungrouped messages to out. Of a queue with groups it is the rest: the group that stands for the
@@ -151,7 +177,7 @@ func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive,
 func (db *DB) lookPlain(ctx context.Context, q receiveQueue, r queue.Receive, limit int, again bool) (got []received, full bool, err error) {
 	low, full := db.lows.of(q.id, again)
 	start := time.Now()
-	if got, err = db.receiveRows(ctx, r, receivePlainSQL, q.id, limit, q.lease, low); err == nil {
+	if got, err = db.receiveRows(ctx, r, nil, receivePlainSQL, q.id, limit, q.lease, low); err == nil {
 		db.lows.saw(q.id, full, time.Since(start), got)
 	}
 	return got, full, err
@@ -170,7 +196,7 @@ type received struct {
 	due time.Time
 }
 
-func (db *DB) receiveRows(ctx context.Context, r queue.Receive, sql string, args ...any) ([]received, error) {
+func (db *DB) receiveRows(ctx context.Context, r queue.Receive, also []any, sql string, args ...any) ([]received, error) {
 	rows, err := db.conn(ctx).Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
@@ -180,7 +206,7 @@ func (db *DB) receiveRows(ctx context.Context, r queue.Receive, sql string, args
 	for rows.Next() {
 		m := received{Message: queue.Message{Queue: r.Queue}}
 		var headers string
-		row, err := scanRow(rows, &m.Body, &headers, &m.Group, &m.Source, &m.due)
+		row, err := scanRow(rows, append([]any{&m.Body, &headers, &m.Group, &m.Source, &m.due}, also...)...)
 		if err != nil {
 			return nil, err
 		}

@@ -236,8 +236,9 @@ func (s *sending) deliver(ctx context.Context, tx *txn, db *DB) error {
 	}
 	s.queueKeys(b)
 	if f := &s.fanout; len(f.events) > 0 {
-		b.Queue(lockGroupsSQL, f.endpoints) // whoever deletes one of them has done so, or waits
-		b.Queue(sqlSendDeliver, f.events, f.endpoints, f.hashes).Query(func(rows pgx.Rows) error {
+		groups := slices.Compact(slices.Sorted(slices.Values(f.endpoints)))
+		b.Queue(lockGroupsSQL, groups, tx.ticks.of(groups)) // whoever deletes one of them has done so, or waits
+		b.Queue(sqlSendDeliver, f.events, f.endpoints, f.hashes, tx.ticks.of(f.endpoints)).Query(func(rows pgx.Rows) error {
 			var event int64
 			var to webhook.SentTo
 			_, err := pgx.ForEachRow(rows, []any{&to.ID, &event, &to.EndpointID}, func() error {
@@ -247,7 +248,10 @@ func (s *sending) deliver(ctx context.Context, tx *txn, db *DB) error {
 			})
 			return err
 		})
-		tx.afterCommit(func() { db.hub.wake(deliveriesQueue, 0) })
+		tx.afterCommit(func() {
+			tx.ticks.changed(tx.now, groups...)
+			db.hub.wake(deliveriesQueue, 0)
+		})
 	}
 	return tx.send(ctx, b)
 }

@@ -58,7 +58,7 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 	if t.Max = min(t.Max, maxTake); t.Each <= 0 {
 		t.Each = math.MaxInt32
 	}
-	k, err := db.take(ctx, t, t.Max)
+	k, err := db.takeSure(ctx, t)
 	if badItem(err) {
 		k, err = db.takeApart(ctx, t)
 	}
@@ -75,12 +75,27 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 	return k.out, nil
 }
 
+// takeSure takes from the mark of the groups' turns, and from their beginning when that gave nothing.
+func (db *DB) takeSure(ctx context.Context, t webhook.Take) (k *taking, err error) {
+	for again := false; ; again = true {
+		turn, full := db.turns.of(deliveriesQueue, again)
+		start := time.Now()
+		if k, err = db.take(ctx, t, t.Max, turn[0]); err != nil {
+			return k, err
+		}
+		db.turns.passed(deliveriesQueue, full, time.Since(start), [10]time.Time{k.head})
+		if k.looked > 0 || full {
+			return k, nil
+		}
+	}
+}
+
 // take takes at most t.Max deliveries of at most so many endpoints, in one transaction. What it looked at is answered with an error too.
-func (db *DB) take(ctx context.Context, t webhook.Take, endpoints int) (k *taking, err error) {
+func (db *DB) take(ctx context.Context, t webhook.Take, endpoints int, turn time.Time) (k *taking, err error) {
 	grant := randomName()
 	look := func(b *pgx.Batch) {
 		k = &taking{took: map[int64]int{}, out: webhook.Taken{Verdicts: map[ledger.Verdict]int{}}}
-		b.Queue(takeMessagesSQL, t.Max, endpoints, takeQuantum, t.Each).Query(k.visit)
+		b.Queue(takeMessagesSQL, t.Max, endpoints, takeQuantum, t.Each, turn).Query(k.visit)
 	}
 	alone := db.carried(ctx) == nil
 	err = db.inWith(ctx, look, func(ctx context.Context, tx *txn) error {
@@ -112,9 +127,9 @@ func (db *DB) takeApart(ctx context.Context, t webhook.Take) (*taking, error) {
 	one := t
 	one.Max = 1
 	for range min(t.Max, maxApart) {
-		k, err := db.take(ctx, one, 1)
+		k, err := db.take(ctx, one, 1, time.Time{})
 		if badItem(err) {
-			k, err = db.take(context.WithValue(ctx, untold{}, true), one, 1)
+			k, err = db.take(context.WithValue(ctx, untold{}, true), one, 1, time.Time{})
 		}
 		if badItem(err) && len(k.messages) > 0 {
 			m := k.messages[0]
@@ -126,7 +141,7 @@ func (db *DB) takeApart(ctx context.Context, t webhook.Take) (*taking, error) {
 				if _, err := tx.lockGroups(ctx, []int64{m.group}); err != nil {
 					return err
 				}
-				_, err := tx.Exec(ctx, takeGroupsSQL, []int64{m.group}, []int32{0})
+				_, err := tx.Exec(ctx, takeGroupsSQL, []int64{m.group}, []int32{0}, []int64{0})
 				return err
 			})
 			k.out = webhook.Taken{}
@@ -157,8 +172,10 @@ type taking struct {
 	*changes
 	out      webhook.Taken
 	messages []takenMessage
-	visited  []int64 // groups, in turn
-	looked   int     // rows
+	visited  []int64   // groups, in turn
+	ticks    []int64   // theirs
+	head     time.Time // the first turn that was seen
+	looked   int       // rows
 	took     map[int64]int
 	granted  []grantedJob
 }
@@ -178,15 +195,15 @@ type grantedJob struct {
 // visit takes in the groups visited and the messages taken. What somebody else has locked is passed by.
 func (k *taking) visit(rows pgx.Rows) error {
 	for rows.Next() {
-		var group int64
+		var group, tick int64
 		var hold float64
-		m, err := scanRow(rows, &group, &hold)
+		m, err := scanRow(rows, &group, &hold, &tick, &k.head)
 		if err != nil {
 			return err
 		}
 		k.looked++
 		if n := len(k.visited); n == 0 || k.visited[n-1] != group {
-			k.visited = append(k.visited, group)
+			k.visited, k.ticks = append(k.visited, group), append(k.ticks, tick)
 		}
 		if m.ID != 0 {
 			k.messages = append(k.messages, takenMessage{m, group, duration(hold)})
@@ -247,6 +264,7 @@ func (k *taking) save(ctx context.Context, h *hub) error {
 	k.extra = append(k.extra, func(b *pgx.Batch) {
 		queueJobs(b, k.granted, k.out.Jobs)
 	})
-	k.last = append(k.last, func(b *pgx.Batch) { b.Queue(takeGroupsSQL, k.visited, took) })
+	k.last = append(k.last, func(b *pgx.Batch) { b.Queue(takeGroupsSQL, k.visited, took, k.ticks) })
+	k.tx.afterCommit(func() { k.tx.ticks.changed(k.tx.now, k.visited...) })
 	return k.flush(ctx, h)
 }

@@ -16,6 +16,7 @@ type txn struct {
 	*pgx.Conn
 	now   time.Time
 	after []func() // what is done once it is committed: wake-ups
+	ticks *groupTicks
 
 	flushCommits bool // changes.flush is the last of it, and commits in the same round trip
 	committed    bool
@@ -111,7 +112,7 @@ func (db *DB) try(ctx context.Context, first func(b *pgx.Batch), fn func(ctx con
 	defer c.Release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
 	defer cancel()
-	tx := &txn{Conn: c.Conn()}
+	tx := &txn{Conn: c.Conn(), ticks: &db.ticks}
 	defer tx.over.Store(true) // before another has the connection
 	if err := tx.begin(ctx, first); err != nil {
 		tx.Exec(ctx, "rollback")

@@ -10,7 +10,7 @@ WITH e AS MATERIALIZED (
   SELECT g.id, n.freed, n.vis FROM groups g JOIN (SELECT gid, count(*) AS freed, min(vis) AS vis FROM e GROUP BY gid) n ON n.gid = g.id
   ORDER BY g.id FOR UPDATE OF g
 ), gu AS (
-  UPDATE groups g SET in_flight = g.in_flight - l.freed, next_at = least(g.next_at, l.vis), wake_xid = pg_current_xact_id()
+  UPDATE groups g SET in_flight = g.in_flight - l.freed, next_at = least(g.next_at, l.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick())
   FROM l WHERE g.id = l.id
 )
 SELECT now(), coalesce(queue, 0), count(queue) FROM (SELECT) one LEFT JOIN u ON true GROUP BY queue

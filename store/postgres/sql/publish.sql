@@ -1,11 +1,11 @@
 -- N messages of any queues in one statement: $1 project, $2 queue, $3 body, $4 headers ('': none), $5 delay_s, $6 prio, $7 group id (0: ungrouped),
--- $8 origin (year 1: now), $9 key ('': none), $10 hash. One row for each, in order: what became of it (stored, known, queue, delay).
+-- $8 origin (year 1: now), $9 key ('': none), $10 hash, $11 a tick of the group. One row for each, in order: what became of it (stored, known, queue, delay).
 -- Of a known one publish_known.sql, with a fresh snapshot, has the first answer. A group that has gone fails the CHECK of prio, and with it
 -- the whole statement, which is sent again once the group is made.
 WITH i AS MATERIALIZED (
   SELECT u.*, nextval('message_seq') AS id, u.key <> '' AND row_number() OVER (PARTITION BY u.project, u.queue, u.key ORDER BY u.n) > 1 AS again
-  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[])
-       WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, key, hash, n)
+  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[])
+       WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, key, hash, tick, n)
 ), q AS MATERIALIZED (                                 -- a queue that is being deleted is waited for, and then is not there
   SELECT id, project, name, CASE WHEN is_dlq THEN 32767 ELSE max_receives END AS max_receives, retention_s, dedup_window_s FROM queues
   WHERE (project, name) IN (SELECT project, queue FROM i) ORDER BY id FOR KEY SHARE
@@ -26,7 +26,8 @@ WITH i AS MATERIALIZED (
 ), w AS MATERIALIZED (
   SELECT * FROM j WHERE qid IS NOT NULL AND delay < retention_s AND (key = '' OR id IN (SELECT message_id FROM k))
 ), gl AS MATERIALIZED (                                -- groups in one lock order
-  SELECT g.id, n.vis FROM groups g JOIN (SELECT gid, qid, min(vis) AS vis FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = n.gid AND g.queue = n.qid
+  SELECT g.id, n.vis, n.tick FROM groups g
+  JOIN (SELECT gid, qid, min(vis) AS vis, min(tick) AS tick FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = n.gid AND g.tick >= n.tick AND g.queue = n.qid
   ORDER BY g.id FOR UPDATE OF g
 ), m AS (
   INSERT INTO messages (id, project, queue, gid, prio, max_receives, vis, published_at, origin_at, expires_at, retention_s)
@@ -37,7 +38,8 @@ WITH i AS MATERIALIZED (
 ), b AS (
   INSERT INTO bodies (id, body, headers) SELECT id, body, nullif(headers, '')::jsonb FROM w
 ), gu AS (
-  UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id() FROM gl WHERE g.id = gl.id
+  UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick())
+  FROM gl WHERE g.id = gl.id AND g.tick >= gl.tick
 )
 SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.qid IS NULL THEN 'queue'
               WHEN j.delay >= j.retention_s THEN 'delay' ELSE 'known' END,
