@@ -141,10 +141,10 @@ func groupsWrong(ctx context.Context, db *DB) ([]string, error) {
 		FROM groups g WHERE g.in_flight <> (SELECT count(*) FROM messages m WHERE m.gid = g.id AND m.leased)
 		UNION ALL
 		SELECT 'group ' || g.id || ' has work from ' || min(m.vis) || ' and its turn is ' || coalesce(g.next_at::text, 'never') FROM groups g JOIN messages m ON m.gid = g.id
-		WHERE NOT m.leased AND (g.next_at IS NULL OR g.next_at > greatest(m.vis, clock_timestamp())) GROUP BY g.id
+		WHERE NOT m.leased AND (g.next_at IS NULL OR g.next_at > greatest(m.vis, clock_timestamp())) GROUP BY g.id, g.next_at
 		UNION ALL
 		SELECT 'group ' || g.id || ' begins at ' || least(g.low, g.next_at) || ' and has work from ' || min(m.vis) FROM groups g JOIN messages m ON m.gid = g.id
-		WHERE NOT m.leased AND m.vis < least(g.low, g.next_at) GROUP BY g.id
+		WHERE NOT m.leased AND m.vis < least(g.low, g.next_at) GROUP BY g.id, g.low, g.next_at
 		UNION ALL
 		SELECT 'message ' || m.id || ' is of a group that is not there' FROM messages m WHERE m.gid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM groups g WHERE g.id = m.gid)`)
 	if err != nil {
