@@ -8,7 +8,7 @@ import (
 )
 
 // beforeRelease are migrations made before there was a release whose servers could run beside them.
-var beforeRelease = map[string]bool{"0006_redrive.sql": true}
+var beforeRelease = map[string]bool{"0006_redrive.sql": true, "0007_group_tick.sql": true}
 
 var takesAway = regexp.MustCompile(`(?i)\b(DROP\s+(TABLE|COLUMN|INDEX|FUNCTION|TRIGGER|SEQUENCE)|RENAME\s|SET\s+NOT\s+NULL|ALTER\s+(COLUMN\s+)?\w+\s+(SET\s+DATA\s+)?TYPE\b|TRUNCATE\b|DELETE\s+FROM)`)
 
