@@ -6,7 +6,6 @@ ALTER TABLE groups ADD tick bigint NOT NULL DEFAULT 0;
 CREATE FUNCTION group_tick() RETURNS bigint LANGUAGE sql STABLE AS $$ SELECT floor(extract(epoch FROM now()) * 10)::bigint $$;
 ALTER TABLE groups DROP CONSTRAINT groups_pkey, DROP CONSTRAINT groups_queue_name_key;
 CREATE INDEX groups_id ON groups (id, tick);
-CREATE INDEX groups_queue ON groups (queue, name);
 
 CREATE TABLE group_names (
   queue bigint NOT NULL,

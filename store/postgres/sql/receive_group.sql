@@ -5,7 +5,7 @@ WITH s0 AS MATERIALIZED (                       -- as they are seen before any i
 ), r AS MATERIALIZED (
   SELECT g.id, name, name = '' AS plain, slots - in_flight AS free, wake_xid, g.next_at, least(low, g.next_at) AS low, s0.tick
   FROM s0 JOIN groups g ON g.id = s0.id AND g.tick >= s0.tick
-  WHERE g.queue = $1 AND g.runnable AND g.next_at <= now()
+  WHERE g.runnable AND g.next_at <= now()
   ORDER BY s0.next_at, s0.id LIMIT $4 FOR UPDATE OF g SKIP LOCKED
 ), g AS MATERIALIZED (
   SELECT id, name, plain, least(free, ($2::int + n - 1) / n) AS want, wake_xid, low, tick, row_number() OVER (ORDER BY next_at, id) AS turn
@@ -58,6 +58,6 @@ SELECT u.id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lea
        coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
        b.body, coalesce(b.headers::text, ''),
        CASE WHEN u.gid IS NOT NULL THEN (SELECT g.name FROM g WHERE g.id = u.gid) WHEN source_gid IS NULL THEN ''
-         ELSE coalesce((SELECT z.name FROM groups z WHERE z.id = u.source_gid), '') END,
+         ELSE coalesce((SELECT z.name FROM group_names z WHERE z.id = u.source_gid), '') END,
        coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due, (SELECT min(next_at) FROM s0)
 FROM u LEFT JOIN bodies b ON b.id = u.id ORDER BY n

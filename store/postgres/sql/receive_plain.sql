@@ -21,6 +21,6 @@ SELECT u.id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lea
        coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
        coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
        b.body, coalesce(b.headers::text, ''),
-       CASE WHEN source_gid IS NULL THEN '' ELSE coalesce((SELECT z.name FROM groups z WHERE z.id = u.source_gid), '') END,
+       CASE WHEN source_gid IS NULL THEN '' ELSE coalesce((SELECT z.name FROM group_names z WHERE z.id = u.source_gid), '') END,
        coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due
 FROM u LEFT JOIN bodies b ON b.id = u.id ORDER BY n

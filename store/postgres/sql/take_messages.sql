@@ -15,7 +15,7 @@ SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce
        g.id, g.hold_s, g.tick, (SELECT min(next_at) FROM s)
 FROM (
   SELECT g.id, least(slots, $4) - in_flight AS free, hold_s, g.tick, least(low, g.next_at) AS low FROM s JOIN groups g ON g.id = s.id AND g.tick >= s.tick
-  WHERE g.queue = 1 AND g.runnable AND g.in_flight < $4 AND g.next_at <= now() ORDER BY s.next_at, s.id LIMIT $2 FOR UPDATE OF g SKIP LOCKED
+  WHERE g.runnable AND g.in_flight < $4 AND g.next_at <= now() ORDER BY s.next_at, s.id LIMIT $2 FOR UPDATE OF g SKIP LOCKED
 ) g LEFT JOIN LATERAL (
   SELECT * FROM messages WHERE gid = g.id AND NOT leased AND prio = 0 AND vis >= g.low AND vis <= now() AND receives < max_receives
   ORDER BY vis, id LIMIT least(g.free, (SELECT want FROM n)) FOR UPDATE SKIP LOCKED
