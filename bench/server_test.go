@@ -35,8 +35,8 @@ var cluster struct {
 	c *pgtest.Cluster
 }
 
-// postgres gives the URL of an empty database on a cluster with fsync on, and the cluster's process.
-func postgres(b *testing.B) (url string, pid int) {
+// database gives the URL of an empty database on a cluster with fsync on, and the cluster's process.
+func database(b *testing.B) (url string, pid int) {
 	cluster.Lock()
 	defer cluster.Unlock()
 	if cluster.c == nil {
@@ -63,7 +63,7 @@ func onStores(b *testing.B, f func(b *testing.B, s *server)) {
 		f(b, start(b, "sqlite:"+filepath.Join(b.TempDir(), "bench.db"), nil, 0))
 	})
 	b.Run("postgres", func(b *testing.B) {
-		url, pid := postgres(b)
+		url, pid := database(b)
 		f(b, start(b, url, bytes.Repeat([]byte{7}, 32), pid))
 	})
 }

@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/store"
+	"github.com/onceward/onceward/store/postgres"
+	"github.com/onceward/onceward/store/sqlite"
+)
+
+const (
+	batchSize = 100
+	lease     = 30 * time.Second
+)
+
+// BenchmarkCycle: publish, receive, claim and settle in the process, in batches of 100 messages of 1 KiB that each have a publish key and a work key, on one
+// connection; and the same as four statements that somebody writes by hand for the same tables, through the bare driver. The two take turns. of-bare is
+// our rate as a share of theirs.
+func BenchmarkCycle(b *testing.B) {
+	b.Run("sqlite", func(b *testing.B) {
+		open := func(name string) (*sqlite.DB, string) {
+			path := filepath.Join(b.TempDir(), name)
+			db, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return db, path
+		}
+		ours, _ := open("ours.db")
+		b.Cleanup(func() { ours.Close() })
+		empty, path := open("bare.db")
+		id := cycleQueue(b, empty)
+		empty.Close()
+		cycleQueue(b, ours)
+		compare(b, 0, storeCycle(b, ours), bareSQLite(b, path, id))
+	})
+	b.Run("postgres", func(b *testing.B) {
+		open := func() (*postgres.DB, string, int) {
+			url, pid := database(b)
+			db, err := postgres.Open(b.Context(), url, postgres.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return db, url, pid
+		}
+		ours, _, pid := open()
+		b.Cleanup(func() { ours.Close() })
+		empty, url, _ := open()
+		id := cycleQueue(b, empty)
+		empty.Close()
+		cycleQueue(b, ours)
+		compare(b, pid, storeCycle(b, ours), barePostgres(b, url, id))
+	})
+}
+
+func cycleQueue(b *testing.B, st store.Store) int64 {
+	q, err := st.CreateQueue(b.Context(), queue.Spec{Project: 1, Name: "jobs"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return q.ID
+}
+
+// compare runs b.N messages through each, a batch at a time in turn.
+func compare(b *testing.B, postmaster int, ours, bare func(batch int)) {
+	var took, used [2]time.Duration
+	for n := range 10 { // warm
+		ours(n)
+		bare(n)
+	}
+	const stretch = 10 // batches at a time: the clock of CPU is coarse
+	batches := 0
+	for n := 10; batches*batchSize < b.N; n += stretch {
+		for i, cycle := range []func(int){ours, bare} {
+			before, began := usage(b, postmaster), time.Now()
+			for k := range stretch {
+				cycle(n + k)
+			}
+			took[i] += time.Since(began)
+			used[i] += usage(b, postmaster) - before
+		}
+		batches += stretch
+	}
+	messages := float64(batches * batchSize)
+	b.ReportMetric(used[0].Seconds()*10000/messages, "cpu-s/10k")
+	b.ReportMetric(used[1].Seconds()*10000/messages, "bare-cpu-s/10k")
+	b.ReportMetric(messages/took[0].Seconds(), "per-s")
+	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "of-bare")
+	b.ReportMetric(0, "ns/op")
+}
+
+// storeCycle is a batch's cycle by the store's own calls.
+func storeCycle(b *testing.B, st store.Store) func(batch int) {
+	ctx := b.Context()
+	return func(batch int) {
+		in := make([]queue.Publish, batchSize)
+		for i := range in {
+			key := fmt.Sprint(batch, "-", i)
+			hash := sha256.Sum256([]byte(text))
+			in[i] = queue.Publish{Project: 1, Queue: "jobs", Body: []byte(text), Key: key, Hash: hash[:]}
+		}
+		published, err := st.Publish(ctx, in...)
+		if err != nil || published[0].Err != nil {
+			b.Fatal(err, published)
+		}
+		got, err := st.Receive(ctx, queue.Receive{Project: 1, Queue: "jobs", Max: batchSize, Visibility: lease})
+		if err != nil || len(got) != batchSize {
+			b.Fatal(err, len(got))
+		}
+		calls, words := make([]ledger.Call, len(got)), make([]ledger.Word, len(got))
+		for i, m := range got {
+			calls[i] = ledger.Call{
+				Project: 1, Scope: "work", Key: fmt.Sprint(m.ID), Grant: ledger.Grant{GrantID: fmt.Sprint(batch, "-", i), Owner: "bench", Lease: lease},
+				Policy: ledger.Idempotent, MaxTries: 5, MessageID: m.ID, Lease: m.Lease,
+			}
+		}
+		answers, err := st.Claim(ctx, calls...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i, a := range answers {
+			if a.Verdict != ledger.Granted {
+				b.Fatal(a)
+			}
+			words[i] = ledger.Word{Project: 1, Scope: "work", Key: calls[i].Key, Fence: a.Claim.Fence, Kind: ledger.Succeeded, Settle: true}
+		}
+		applied, err := st.SettleClaims(ctx, words...)
+		if err != nil || !applied[0].Applied {
+			b.Fatal(err, applied)
+		}
+	}
+}
+
+// work is a batch as the bare statements take it.
+type work struct {
+	bodies, hashes [][]byte
+	keys           []string
+}
+
+func newWork(batch int) (w work) {
+	for i := range batchSize {
+		hash := sha256.Sum256([]byte(text))
+		w.bodies, w.hashes, w.keys = append(w.bodies, []byte(text)), append(w.hashes, hash[:]), append(w.keys, fmt.Sprint(batch, "-", i))
+	}
+	return w
+}
+
+// workKey names a message's work and gives its hash.
+func workKey(id int64) (key string, hash []byte) {
+	key = fmt.Sprint(id)
+	h := sha256.Sum256([]byte("work/" + key))
+	return key, h[:]
+}
+
+var background = context.Background()
