@@ -10,13 +10,14 @@ STORE  ?= sqlite:onceward.db
 TIMES  ?= 20
 LANES  ?= 6
 
-.PHONY: help build run test test-long test-race test-driver verify bench fmt fmt-check vet lint tools clean
+.PHONY: help build run test test-long test-race test-driver verify mutants bench fmt fmt-check vet lint tools clean
 
 help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
 	@echo 'make test       everything, on SQLite and on a real PostgreSQL, with the race detector'
 	@echo 'make test-long  the same at the sizes that docs/hazards.md prints'
 	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
+	@echo 'make mutants    take each guard out in turn, and see its test fail (ONLY=, minutes)'
 	@echo 'make bench      the benchmarks'
 	@echo 'make fmt        format'
 	@echo 'make lint       format check, vet, staticcheck'
@@ -47,6 +48,10 @@ tools:
 
 verify: build tools
 	@bin/onceward verify --times $(TIMES) --lanes $(LANES) --store $(if $(filter command line environment,$(origin STORE)),$(STORE),both)
+
+# The guards of the code and the test that shows each: docs/mutants.md. ONLY=id,id tries some.
+mutants: tools
+	go run ./test/mutants $(if $(ONLY),--only $(ONLY),)
 
 bench:
 	go test -p 1 -run '^$$' -bench . -benchmem -timeout 60m ./...

@@ -30,6 +30,7 @@ var settleTests = []named{
 	{"I1: an answered ack survives a restart", ackSurvives},
 	{"I2: many acks of one receipt: it goes once", ackRace},
 	{"grouped messages settle like others, and their slots come back", settleGrouped},
+	{"I16: a nack or a release wakes a group that was at rest", settleWakes},
 }
 
 func ackGone(r *rig) {
@@ -329,4 +330,17 @@ func settleGrouped(r *rig) {
 	want(r, "in flight", r.count("SELECT sum(in_flight) FROM groups"), 3)
 	got := 0
 	r.eventually("the others come again", func() bool { got += len(r.receive("jobs", 12, time.Minute)); return got == 6 })
+}
+
+func settleWakes(r *rig) {
+	r.queue("jobs")
+	for _, v := range []queue.Verb{queue.Nack, queue.Release} {
+		r.publish(queue.Publish{Queue: "jobs", Group: "g"})
+		m := r.one("jobs", time.Minute)
+		r.none("jobs") // a visit that found nothing: the group waits to be woken
+		s := act(v, m)
+		s.HasDelay = true
+		r.applied(s)
+		r.applied(act(queue.Ack, r.soon("jobs", time.Minute)))
+	}
 }

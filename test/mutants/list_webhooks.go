@@ -1,0 +1,56 @@
+package main
+
+// ofWebhooks are the guards of sending.
+var ofWebhooks = []mutant{
+	{
+		id: "dial-guard", holds: "H-W12", out: "an address is looked at when it is dialled",
+		edits:  []edit{{file: "webhook/transport.go", old: "if guard := w.guard; guard != nil {", new: "if guard := w.guard; guard != nil && w.dial != nil {"}},
+		caught: alone("webhook", "TestNotSent/loopback by name", "sent:true"),
+	},
+	{
+		id: "private-by-default", holds: "H-W12", out: "without being told, a worker sends to public addresses alone",
+		edits:  []edit{{file: "webhook/worker.go", old: "if c.Guard == nil && !c.Rules.AllowPrivate {", new: "if c.Guard == nil && c.Owner == \"\" {"}},
+		caught: alone("webhook", "TestWorkerRefusesPrivateAddresses", "a POST to a private address"),
+	},
+	{
+		id: "signed-bytes", holds: "H-W10", out: "the bytes signed are the bytes sent",
+		edits:  []edit{{file: "webhook/request.go", old: "Sign(s, j.EventID, now, j.Payload)", new: "Sign(s, j.EventID, now, []byte(strings.ReplaceAll(string(j.Payload), \" \", \"\")))"}},
+		caught: alone("webhook", "TestOnTheWire", "signature"),
+	},
+	{
+		id: "timeout-before-lease", holds: "I14, H-W04", out: "an attempt ends before its lease",
+		edits: []edit{
+			{file: "webhook/attempt.go", old: "return min(j.Endpoint.Timeout, j.LeaseFor-minSlack/2)", new: "return j.Endpoint.Timeout"},
+			{file: "webhook/attempt.go", old: "return min(j.Endpoint.Timeout, j.LeaseFor/2)", new: "return j.Endpoint.Timeout"},
+		},
+		caught: alone("webhook", "TestWorkerOutcomes/a lease shorter than the time-out", " times, observed 1"),
+	},
+	{
+		id: "databases-clock", holds: "I14", out: "a request is dated by the database's clock",
+		edits:  []edit{{file: "webhook/attempt.go", old: "\tif j.TakenAt.IsZero() {\n", new: "\tif !j.received.IsZero() {\n"}},
+		caught: alone("webhook", "TestSignedByTheDatabasesClock", "verify webhook"),
+	},
+	{
+		id: "secret-ends", holds: "H-W10", out: "a secret that was replaced signs no longer than it was said to",
+		edits:  []edit{{file: "webhook/request.go", old: "if !sealed.ExpiresAt.IsZero() && !sealed.ExpiresAt.After(now) {", new: "if !sealed.ExpiresAt.IsZero() && sealed.ExpiresAt.IsZero() {"}},
+		caught: alone("webhook", "TestOnTheWire", "3 signatures for two valid secrets"),
+	},
+	{
+		id: "begin-before-effect", holds: "H-L04", out: "a worker begins a once before its effect",
+		edits:  []edit{{file: "worker/job.go", old: "\tif terms.Begin {\n", new: "\tif terms.Begin && h == nil {\n"}},
+		caught: alone("worker", "TestBeginsBeforeTheEffect", "before its begin"),
+	},
+	{
+		id: "one-post", holds: "H-W05, I11", out: "the transport sends no POST again by itself",
+		edits: []edit{{
+			file: "webhook/send.go", old: "int64(len(body)), h\n",
+			new: "int64(len(body)), h\n\tq.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }\n\tq.Header.Set(\"Idempotency-Key\", \"k\")\n",
+		}},
+		caught: alone("webhook", "TestOnePostForEachAttempt", "POSTs on the wire after"),
+	},
+	{
+		id: "unknown-outcome", holds: "H-L04", out: "no answer after the first byte is an unknown outcome",
+		edits:  []edit{{file: "webhook/answer.go", old: "return following{kind: ledger.Ambiguous, result: Unknown, why: reason(a)}", new: "return following{kind: ledger.Definite, result: Unknown, why: reason(a)}"}},
+		caught: alone("webhook", "TestJudge/left, no answer", "idempotent: got"),
+	},
+}
