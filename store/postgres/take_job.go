@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,7 +12,10 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-var takeJobsSQL = stmt("take_jobs")
+var (
+	takeJobsSQL      = stmt("take_jobs")
+	takeEndpointsSQL = stmt("take_endpoints")
+)
 
 // The server's own queues.
 const (
@@ -22,7 +26,7 @@ const (
 // deadLetters is where dead deliveries go, to stay until their claim is forgotten.
 var deadLetters = queue.DLQ{ID: deadDeliveries, Retention: 3155760000 * time.Second}
 
-// queueJobs reads what the granted attempts need into jobs, in order.
+// queueJobs reads what the granted attempts need into jobs, in order. Those of one endpoint share what is read of it.
 func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
 	if len(granted) == 0 {
 		return
@@ -32,30 +36,39 @@ func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
 		at[g.claim.ID] = i
 		jobs[i] = g.job()
 	}
-	ids := column(granted, func(g grantedJob) int64 { return g.claim.ID })
-	b.Queue(takeJobsSQL, ids).Query(func(rows pgx.Rows) error {
-		defer rows.Close()
-		n := 0
+	endpoints := map[int64]webhook.Endpoint{}
+	b.Queue(takeEndpointsSQL, slices.Compact(slices.Sorted(slices.Values(column(granted, func(g grantedJob) int64 { return g.group }))))).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			var id int64
-			var ladder []float64
-			var j webhook.Job
-			endpoint, err := scanEndpoint(rows, &id, &j.DeliveryID, (*string)(&j.Cause), &ladder, &j.KeySend, &j.EventID, &j.EventType, &j.Payload)
+			e, err := scanEndpoint(rows)
 			if err != nil {
 				return err
 			}
-			to := &jobs[at[id]]
+			endpoints[e.ID] = e
+		}
+		return rows.Err()
+	})
+	b.Queue(takeJobsSQL, column(granted, func(g grantedJob) int64 { return g.claim.ID })).Query(func(rows pgx.Rows) error {
+		var claim, endpoint int64
+		var ladder []float64
+		var j webhook.Job
+		n := 0
+		_, err := pgx.ForEachRow(rows, []any{&claim, &j.DeliveryID, &endpoint, (*string)(&j.Cause), &ladder, &j.KeySend, &j.EventID, &j.EventType, &j.Payload}, func() error {
+			to, found := &jobs[at[claim]], false
+			if to.Endpoint, found = endpoints[endpoint]; !found {
+				return fmt.Errorf("delivery %d is of endpoint %d, and not of its message's", j.DeliveryID, endpoint)
+			}
 			to.DeliveryID, to.KeySend, to.EventID, to.EventType, to.Payload = j.DeliveryID, j.KeySend, j.EventID, j.EventType, j.Payload
-			to.Ladder, to.Endpoint = durations(ladder), endpoint
+			to.Ladder = durations(ladder)
 			if to.Cause = webhook.ByRetry; to.Tries == 1 {
 				to.Cause = j.Cause
 			}
 			n++
-		}
-		if n < len(jobs) && rows.Err() == nil {
+			return nil
+		})
+		if n < len(jobs) && err == nil {
 			return fmt.Errorf("%d claims have no delivery", len(jobs)-n)
 		}
-		return rows.Err()
+		return err
 	})
 }
 

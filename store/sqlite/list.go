@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/onceward/onceward/queue"
@@ -45,9 +44,6 @@ func (db *DB) DeadLetters(ctx context.Context, project int64, source string, p q
 	return out, next, err
 }
 
-// errEnough ends the reading of rows.
-var errEnough = errors.New("enough")
-
 // page reads rows past p.After until p.Limit of them are wanted or lookMax were looked at.
 func (t *tx) page(statement string, of int64, p queue.Page, want func(*queue.Row) bool) (out []queue.Message, next int64, err error) {
 	limit, looked, last := pageSize(p), 0, p.After
@@ -66,9 +62,6 @@ func (t *tx) page(statement string, of int64, p queue.Page, want func(*queue.Row
 		}
 		return nil
 	}, of, p.After, lookMax+1)
-	if err == errEnough {
-		err = nil
-	}
 	for i := range out {
 		if err == nil {
 			err = t.message(out[i].ID, &out[i])

@@ -153,8 +153,8 @@ func (s *session) row(name string, args ...any) scanner {
 	return st.QueryRowContext(context.Background(), args...)
 }
 
-// enough is f's answer to each where it wants no more rows.
-var enough = errors.New("enough rows")
+// errEnough is f's answer to each where it wants no more rows.
+var errEnough = errors.New("enough rows")
 
 // each calls f for every row. The rows are read while f runs: f must not write to what the statement reads.
 func (s *session) each(name string, f func(scanner) error, args ...any) error {
@@ -181,7 +181,7 @@ func (s *session) eachText(text string, f func(scanner) error, args ...any) erro
 func drain(rows *sql.Rows, f func(scanner) error) error {
 	defer rows.Close()
 	for rows.Next() {
-		if err := f(rows); err == enough {
+		if err := f(rows); err == errEnough {
 			return nil
 		} else if err != nil {
 			return err

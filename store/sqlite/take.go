@@ -176,7 +176,7 @@ func (k *taking) find(groups []visited, share int) ([]visited, error) {
 			}
 			if len(v.due) == most || due.After(k.now) {
 				v.next = due
-				return enough
+				return errEnough
 			}
 			v.due = append(v.due, id)
 			return nil
@@ -212,7 +212,7 @@ func (k *taking) deliveries(groups []visited) (out map[int64]*dueDelivery, full 
 	out, bytes := make(map[int64]*dueDelivery, len(ids)), k.bytes
 	err = k.each("take_deliveries", func(r scanner) error {
 		if full = bytes >= takeBytes; full {
-			return enough
+			return errEnough
 		}
 		l := &dueDelivery{}
 		to := append(messageColumns(&l.message), claimColumns(&l.claim)...)
