@@ -23,6 +23,7 @@ func again(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch e.Code {
 		case "40001", "40P01", // serialisation failure, deadlock
+			"25P03",          // we were frozen inside it, until the database gave it up
 			"0A000", "26000": // a plan or a prepared statement that a migration or a pooler made stale
 			return true
 		}
@@ -63,7 +64,7 @@ func away(err error) bool {
 			"58": // the disk
 			return true
 		}
-		return e.Code == "25006" /* read only */ || e.Code == "55P03" /* a lock */
+		return e.Code == "25006" /* read only */ || e.Code == "25P03" /* again and again */ || e.Code == "55P03" /* a lock */
 	}
 	return lost(err) || errors.Is(err, errAgain) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, batch.ErrFull) || errors.Is(err, batch.ErrClosed)

@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
@@ -27,4 +30,48 @@ func TestFrozenInATransaction(t *testing.T) {
 		t.Fatal("received what another transaction has locked")
 	}
 	eventually(t, "the other server receives it", func() bool { return len(receive(t, other, "jobs", 1)) == 1 })
+}
+
+// A server that was frozen inside a transaction, and woke after the database gave it up, runs it again: it left nothing.
+func TestWokenInATransaction(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	frozen, other := openAt(t, url), openAt(t, url)
+	make1(t, frozen, "jobs")
+	tries := 0
+	err := frozen.in(t.Context(), func(ctx context.Context, tx *txn) error {
+		if tries++; tries == 1 {
+			if _, err := tx.Exec(ctx, "SET LOCAL idle_in_transaction_session_timeout = '50ms'"); err != nil {
+				return err
+			}
+			eventually(t, "the database gives it up", func() bool {
+				return count(t, other, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", tx.PgConn().PID()) == 0
+			})
+		}
+		_, err := tx.Exec(ctx, "UPDATE queues SET paused = true WHERE name = 'jobs'")
+		return err
+	})
+	if err != nil || tries != 2 {
+		t.Errorf("after %d tries: %v", tries, err)
+	}
+}
+
+// The gap between takes is one of this process's time: a clock that is set back makes none of an hour.
+func TestTakeGapOverAClockSetBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var g gather
+		g.took(1, 2)
+		start := time.Now()
+		g.wait(t.Context())
+		if d := time.Since(start); d != takeGap {
+			t.Errorf("a take after one that was not filled waits %v, want %v", d, takeGap)
+		}
+		g.next.Store(time.Now().Add(time.Hour).UnixNano())
+		start = time.Now()
+		g.wait(t.Context())
+		if d := time.Since(start); d > takeGap {
+			t.Errorf("with the clock set back by an hour a take waits %v", d)
+		}
+	})
 }

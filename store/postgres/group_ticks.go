@@ -6,7 +6,7 @@ import (
 )
 
 // groupTicks remembers when this process last changed a group. A look-up of its row begins there, and so passes over none of the versions that are older: see
-// migrations/0007_group_tick.sql. What is remembered was committed, and a row's tick only grows.
+// migrations/0007_group_tick.sql. What is remembered was committed, and a row's tick only grows: of one database. With a new connection, which may be to another, it is forgotten.
 type groupTicks struct {
 	mu sync.Mutex
 	at map[int64]int64
@@ -23,6 +23,13 @@ func (g *groupTicks) changed(at time.Time, ids ...int64) {
 	for _, id := range ids {
 		g.at[id] = max(g.at[id], tick)
 	}
+}
+
+// forget begins anew.
+func (g *groupTicks) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.at = nil
 }
 
 // of gives a tick since which each of the groups is there, 0 where nothing is known.

@@ -72,13 +72,17 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
+	db := &DB{opts: o}
+	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		db.groupIDs.forget() // it may be another database by now: a standby that took over without the last commits
+		db.ticks.forget()
+		return afterConnect(ctx, c)
+	}
+	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	db := &DB{opts: o, pool: pool}
 	if err := db.prepare(ctx); err != nil {
-		pool.Close()
+		db.pool.Close()
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	run, stop := context.WithCancel(context.Background())

@@ -238,18 +238,20 @@ func (s *sending) deliver(ctx context.Context, tx *txn, db *DB) error {
 	if f := &s.fanout; len(f.events) > 0 {
 		groups := slices.Compact(slices.Sorted(slices.Values(f.endpoints)))
 		b.Queue(lockGroupsSQL, groups, tx.ticks.of(groups)) // whoever deletes one of them has done so, or waits
+		var changed []int64                                 // not those of endpoints that were deleted meanwhile
 		b.Queue(sqlSendDeliver, f.events, f.endpoints, f.hashes, tx.ticks.of(f.endpoints)).Query(func(rows pgx.Rows) error {
 			var event int64
 			var to webhook.SentTo
 			_, err := pgx.ForEachRow(rows, []any{&to.ID, &event, &to.EndpointID}, func() error {
 				o := &s.out[byRow[event]]
 				o.Deliveries = append(o.Deliveries, to)
+				changed = append(changed, to.EndpointID)
 				return nil
 			})
 			return err
 		})
 		tx.afterCommit(func() {
-			tx.ticks.changed(tx.now, groups...)
+			tx.ticks.changed(tx.now, changed...)
 			db.hub.wake(deliveriesQueue, 0)
 		})
 	}

@@ -34,7 +34,7 @@ const (
 type gather struct{ next atomic.Int64 }
 
 func (g *gather) wait(ctx context.Context) {
-	if d := time.Until(time.Unix(0, g.next.Load())); d > 0 {
+	if d := min(takeGap, time.Until(time.Unix(0, g.next.Load()))); d > 0 { // not more: the clock may have been set back
 		select {
 		case <-ctx.Done():
 		case <-time.After(d):
