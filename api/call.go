@@ -23,6 +23,7 @@ type call struct {
 	r       *http.Request
 	ctx     context.Context // ends when the client goes away
 	route   string
+	query   query
 	write   bool // its answer says whether it is a replay
 	start   time.Time
 	id      string

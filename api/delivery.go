@@ -13,11 +13,6 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-var (
-	eventFilters    = []string{"event_type", "event_id", "tenant", "subject", "from", "to", "cursor", "limit"}
-	deliveryFilters = append([]string{"state", "endpoint_id"}, eventFilters...)
-)
-
 var stateNames = []string{
 	string(webhook.Pending), string(webhook.Sending), string(webhook.Retrying), string(webhook.Delivered), string(webhook.Failed), string(webhook.Stuck), string(webhook.Cancelled),
 }
@@ -50,11 +45,7 @@ func (q query) filter() (webhook.Filter, error) {
 }
 
 func (c *call) listDeliveries() (any, error) {
-	q, err := c.query(deliveryFilters...)
-	if err != nil {
-		return nil, err
-	}
-	f, err := q.filter()
+	f, err := c.query.filter()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +53,7 @@ func (c *call) listDeliveries() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list[deliveryView]{views(rows, c.viewDelivery), q.next(next)}, nil
+	return list[deliveryView]{views(rows, c.viewDelivery), c.query.next(next)}, nil
 }
 
 func (c *call) getDelivery() (any, error) {

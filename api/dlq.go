@@ -15,11 +15,7 @@ func (c *call) deadLetters() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := c.query("cursor", "limit")
-	if err != nil {
-		return nil, err
-	}
-	p, err := q.page()
+	p, err := c.query.page()
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +23,7 @@ func (c *call) deadLetters() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return messageList{c, m, q.next(next), func(*queue.Message) queue.Status { return queue.Dead }}, nil
+	return messageList{c, m, c.query.next(next), func(*queue.Message) queue.Status { return queue.Dead }}, nil
 }
 
 type redriveRequest struct {

@@ -132,6 +132,25 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 }
 
+// Each call refuses a parameter that it does not have, and whoever may not call is told that first.
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	s := newStub()
+	s.ping = func() error { return nil }
+	e := serve(t, api.Config{Store: s})
+	for _, route := range api.Routes() {
+		method, path, _ := strings.Cut(route, " ")
+		path = strings.NewReplacer("{queue}", "jobs", "{id}", "x").Replace(path)
+		if !strings.HasPrefix(path, "/v1/") {
+			e.do(method, path+"?colour=red", "", "Authorization", "").ok(nil) // a prober's own
+			continue
+		}
+		e.do(method, path+"?colour=red", "{}").fails(400, "INVALID_ARGUMENT", "/colour")
+		e.do(method, path+"?colour=%zz", "{}").fails(400, "INVALID_ARGUMENT", "")
+		e.do(method, path+"?colour=red", "{}", "Authorization", "").fails(401, "UNAUTHENTICATED", "")
+	}
+}
+
 // H-L18: what does not call itself JSON, an empty body, two keys.
 func TestBodies(t *testing.T) {
 	t.Parallel()

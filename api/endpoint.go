@@ -72,20 +72,16 @@ func (c *call) createEndpoint() (any, error) {
 }
 
 func (c *call) listEndpoints() (any, error) {
-	q, err := c.query("tenant", "cursor", "limit")
+	p, err := c.query.page()
 	if err != nil {
 		return nil, err
 	}
-	p, err := q.page()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := c.Store.Endpoints(c.ctx, webhook.Filter{Project: c.project, Tenant: q.get("tenant"), Page: queue.Page{After: p.After, Limit: p.Limit + 1}})
+	rows, err := c.Store.Endpoints(c.ctx, webhook.Filter{Project: c.project, Tenant: c.query.get("tenant"), Page: queue.Page{After: p.After, Limit: p.Limit + 1}})
 	if err != nil {
 		return nil, err
 	}
 	rows, next := cut(rows, p.Limit, func(e webhook.Endpoint) int64 { return e.ID })
-	return list[endpointView]{views(rows, c.viewEndpoint), q.next(next)}, nil
+	return list[endpointView]{views(rows, c.viewEndpoint), c.query.next(next)}, nil
 }
 
 func (c *call) getEndpoint() (any, error) {

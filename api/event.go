@@ -123,11 +123,7 @@ func (c *call) inPlace(err error, set []int64, given []string) error {
 }
 
 func (c *call) listEvents() (any, error) {
-	q, err := c.query(eventFilters...)
-	if err != nil {
-		return nil, err
-	}
-	f, err := q.filter()
+	f, err := c.query.filter()
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +131,7 @@ func (c *call) listEvents() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list[eventView]{views(rows, viewEvent), q.next(next)}, nil
+	return list[eventView]{views(rows, viewEvent), c.query.next(next)}, nil
 }
 
 func (c *call) getEvent() (any, error) {

@@ -13,7 +13,8 @@ const KeyMemory = time.Duration(keyMemory)
 func Routes() []string {
 	var all []string
 	for _, r := range routes() {
-		all = append(all, r.method+" "+r.path)
+		path, _ := r.split()
+		all = append(all, r.method+" "+path)
 	}
 	return all
 }

@@ -82,15 +82,11 @@ func (c *call) createKey() (any, error) {
 }
 
 func (c *call) listKeys() (any, error) {
-	q, err := c.query("project_id", "cursor", "limit")
+	p, err := c.query.page()
 	if err != nil {
 		return nil, err
 	}
-	p, err := q.page()
-	if err != nil {
-		return nil, err
-	}
-	project, err := c.projectNamed("/project_id", q.get("project_id"))
+	project, err := c.projectNamed("/project_id", c.query.get("project_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +95,7 @@ func (c *call) listKeys() (any, error) {
 		return nil, err
 	}
 	rows, next := cut(rows, p.Limit, func(k access.Key) int64 { return k.ID })
-	return list[keyView]{views(rows, c.viewKey), q.next(next)}, nil
+	return list[keyView]{views(rows, c.viewKey), c.query.next(next)}, nil
 }
 
 // revokeKey ends a key. It is revoked already: the same answer, so that the call may be sent again.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,29 +18,33 @@ const (
 	maxLimit     = 500
 )
 
-// query reads the parameters of a list or a look. Those that the call does not name are refused: a filter with a slip of the pen would
-// otherwise show everything.
+// query is the parameters of a call.
 type query struct {
 	c      *call
 	values url.Values
 }
 
-func (c *call) query(names ...string) (query, error) {
+// readQuery reads the query. What the call does not name is refused: a filter with a slip of the pen would otherwise show everything.
+func (c *call) readQuery(names []string) error {
+	if c.query.c = c; c.r.URL.RawQuery == "" {
+		return nil
+	}
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
-		return query{}, fault.New(fault.InvalidArgument, "the query cannot be read: %v; it is name=value&name=value, with %%25 for a %%", fault.Clip(err.Error(), 100))
+		return fault.New(fault.InvalidArgument, "the query cannot be read: %v; it is name=value&name=value, with %%25 for a %%", fault.Clip(err.Error(), 100))
 	}
 	for name, v := range values {
 		switch {
 		case !slices.Contains(names, name):
-			return query{}, parameter(fault.Clip(name, 200), "%s is not a parameter of this call; it has %s", fault.Quote(name), strings.Join(names, ", "))
+			return parameter(fault.Clip(name, 200), "%s is not a parameter of this call; it has %s", fault.Quote(name), cmp.Or(strings.Join(names, ", "), "none"))
 		case len(v) > 1:
-			return query{}, parameter(name, "%s is there twice", name)
+			return parameter(name, "%s is there twice", name)
 		case !utf8.ValidString(v[0]) || strings.Contains(v[0], "\x00"):
-			return query{}, parameter(name, "%s is not text in UTF-8", name)
+			return parameter(name, "%s is not text in UTF-8", name)
 		}
 	}
-	return query{c, values}, nil
+	c.query.values = values
+	return nil
 }
 
 func parameter(name, format string, args ...any) error {

@@ -44,11 +44,7 @@ func (c *call) createProject() (any, error) {
 }
 
 func (c *call) listProjects() (any, error) {
-	q, err := c.query("cursor", "limit")
-	if err != nil {
-		return nil, err
-	}
-	p, err := q.page()
+	p, err := c.query.page()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +53,7 @@ func (c *call) listProjects() (any, error) {
 		return nil, err
 	}
 	rows, next := cut(rows, p.Limit, func(p access.Project) int64 { return p.ID })
-	return list[projectView]{views(rows, c.viewProject), q.next(next)}, nil
+	return list[projectView]{views(rows, c.viewProject), c.query.next(next)}, nil
 }
 
 // projectNamed gives the project whose keys a call is about: the caller's own unless it names another by id, in field. What the caller

@@ -154,11 +154,7 @@ func (c *call) getQueue() (any, error) {
 }
 
 func (c *call) listQueues() (any, error) {
-	q, err := c.query("cursor", "limit")
-	if err != nil {
-		return nil, err
-	}
-	p, err := q.page()
+	p, err := c.query.page()
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +163,7 @@ func (c *call) listQueues() (any, error) {
 		return nil, err
 	}
 	rows, next := cut(rows, p.Limit, func(q queue.Queue) int64 { return q.ID })
-	return list[queueView]{views(rows, viewQueue), q.next(next)}, nil
+	return list[queueView]{views(rows, viewQueue), c.query.next(next)}, nil
 }
 
 func (c *call) deleteQueue() (any, error) {
@@ -175,11 +171,7 @@ func (c *call) deleteQueue() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := c.query("force")
-	if err != nil {
-		return nil, err
-	}
-	force, err := q.bool("force")
+	force, err := c.query.bool("force")
 	if err != nil {
 		return nil, err
 	}

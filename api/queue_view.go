@@ -60,17 +60,13 @@ func (c *call) messages() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := c.query("status", "cursor", "limit")
-	if err != nil {
-		return nil, err
-	}
-	status := queue.Status(q.get("status"))
+	status := queue.Status(c.query.get("status"))
 	switch status {
 	case "", queue.Available, queue.Delayed, queue.InFlight:
 	default:
 		return nil, parameter("status", "status is %s; it must be available, delayed or in_flight", fault.Quote(string(status)))
 	}
-	p, err := q.page()
+	p, err := c.query.page()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +75,7 @@ func (c *call) messages() (any, error) {
 		return nil, err
 	}
 	now := time.Now()
-	return messageList{c, m, q.next(next), func(m *queue.Message) queue.Status {
+	return messageList{c, m, c.query.next(next), func(m *queue.Message) queue.Status {
 		if status != "" {
 			return status // as the store saw it
 		}

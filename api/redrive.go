@@ -66,11 +66,7 @@ func (c *call) redriveParts() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := c.query("cursor", "limit")
-	if err != nil {
-		return nil, err
-	}
-	p, err := q.page()
+	p, err := c.query.page()
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +90,7 @@ func (c *call) redriveParts() (any, error) {
 			v.Canary = text(c.IDs.Encode(ids.Delivery, c.project, p.CanaryID))
 		}
 		return v
-	}), q.next(next)}, nil
+	}), c.query.next(next)}, nil
 }
 
 // mayRedrive refuses a key that may act on redrives, but not of this kind: deliveries' are for webhooks, queues' for scope.

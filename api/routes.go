@@ -13,9 +13,15 @@ import (
 
 // route is a call of the contract.
 type route struct {
-	method, path string
-	scopes       []access.Scope // any of them will do; none: open without a key
+	method, path string         // the parameters of its query behind the path's "?"
+	scopes       []access.Scope // any of them will do; none: open without a key, and whatever query
 	serve        func(*call) (any, error)
+}
+
+// split gives the path alone, and the parameters of the query.
+func (rt route) split() (path string, parameters []string) {
+	path, names, _ := strings.Cut(rt.path, "?")
+	return path, strings.FieldsFunc(names, func(r rune) bool { return r == '&' })
 }
 
 func routes() []route {
@@ -36,14 +42,14 @@ func routes() []route {
 
 		{"POST", "/v1/queue/create", admin, (*call).createQueue},
 		{"POST", "/v1/queue/update/{queue}", admin, (*call).updateQueue},
-		{"GET", "/v1/queue/list", read, (*call).listQueues},
+		{"GET", "/v1/queue/list?cursor&limit", read, (*call).listQueues},
 		{"GET", "/v1/queue/get/{queue}", read, (*call).getQueue},
-		{"DELETE", "/v1/queue/delete/{queue}", admin, (*call).deleteQueue},
+		{"DELETE", "/v1/queue/delete/{queue}?force", admin, (*call).deleteQueue},
 		{"POST", "/v1/queue/pause/{queue}", admin, (*call).pauseQueue},
 		{"POST", "/v1/queue/resume/{queue}", admin, (*call).resumeQueue},
 		{"POST", "/v1/queue/purge/{queue}", admin, (*call).purgeQueue},
 		{"GET", "/v1/queue/stats/{queue}", read, (*call).queueStats},
-		{"GET", "/v1/queue/messages/{queue}", read, (*call).messages},
+		{"GET", "/v1/queue/messages/{queue}?status&cursor&limit", read, (*call).messages},
 
 		{"POST", "/v1/queue/publish", publish, (*call).publish},
 		{"POST", "/v1/queue/publish_batch", publish, (*call).publishBatch},
@@ -57,16 +63,16 @@ func routes() []route {
 		{"POST", "/v1/queue/release_batch", consume, settleMany[releaseItem](queue.Release)},
 		{"POST", "/v1/queue/extend_batch", consume, settleMany[extendItem](queue.Extend)},
 
-		{"GET", "/v1/queue/dlq/list/{queue}", read, (*call).deadLetters},
+		{"GET", "/v1/queue/dlq/list/{queue}?cursor&limit", read, (*call).deadLetters},
 		{"POST", "/v1/queue/dlq/redrive/{queue}", admin, (*call).startRedrive},
 		{"GET", "/v1/queue/dlq/redrive/{queue}", look, (*call).getRedriveOf},
 		{"POST", "/v1/queue/dlq/redrive_cancel/{id}", undo, (*call).cancelRedrive},
 		{"GET", "/v1/redrives/{id}", look, (*call).getRedrive},
-		{"GET", "/v1/redrives/{id}/endpoints", look, (*call).redriveParts},
+		{"GET", "/v1/redrives/{id}/endpoints?cursor&limit", look, (*call).redriveParts},
 		{"POST", "/v1/redrives/{id}/cancel", undo, (*call).cancelRedrive},
 
 		{"POST", "/v1/webhooks/endpoints", webhooks, (*call).createEndpoint},
-		{"GET", "/v1/webhooks/endpoints", look, (*call).listEndpoints},
+		{"GET", "/v1/webhooks/endpoints?tenant&cursor&limit", look, (*call).listEndpoints},
 		{"GET", "/v1/webhooks/endpoints/{id}", look, (*call).getEndpoint},
 		{"PATCH", "/v1/webhooks/endpoints/{id}", webhooks, (*call).updateEndpoint},
 		{"DELETE", "/v1/webhooks/endpoints/{id}", webhooks, (*call).deleteEndpoint},
@@ -76,9 +82,9 @@ func routes() []route {
 		{"POST", "/v1/webhooks/endpoints/{id}/test", webhooks, (*call).testEndpoint},
 
 		{"POST", "/v1/webhooks/events", webhooks, (*call).sendEvent},
-		{"GET", "/v1/webhooks/events", look, (*call).listEvents},
+		{"GET", "/v1/webhooks/events?event_type&event_id&tenant&subject&from&to&cursor&limit", look, (*call).listEvents},
 		{"GET", "/v1/webhooks/events/{id}", look, (*call).getEvent},
-		{"GET", "/v1/webhooks/deliveries", look, (*call).listDeliveries},
+		{"GET", "/v1/webhooks/deliveries?state&endpoint_id&event_type&event_id&tenant&subject&from&to&cursor&limit", look, (*call).listDeliveries},
 		{"GET", "/v1/webhooks/deliveries/{id}", look, (*call).getDelivery},
 		{"POST", "/v1/webhooks/deliveries/{id}/resend", webhooks, (*call).resendDelivery},
 		{"POST", "/v1/webhooks/deliveries/{id}/resolve", webhooks, (*call).resolveDelivery},
@@ -86,9 +92,9 @@ func routes() []route {
 		{"POST", "/v1/webhooks/redrive", webhooks, (*call).redriveDeliveries},
 
 		{"POST", "/v1/projects", root, (*call).createProject},
-		{"GET", "/v1/projects", root, (*call).listProjects},
+		{"GET", "/v1/projects?cursor&limit", root, (*call).listProjects},
 		{"POST", "/v1/keys", admin, (*call).createKey},
-		{"GET", "/v1/keys", admin, (*call).listKeys},
+		{"GET", "/v1/keys?project_id&cursor&limit", admin, (*call).listKeys},
 		{"DELETE", "/v1/keys/{id}", admin, (*call).revokeKey},
 	}
 }
@@ -97,10 +103,20 @@ func routes() []route {
 func (s *server) register(routes []route) {
 	methods := map[string][]string{}
 	for _, rt := range routes {
-		s.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, rt) })
-		methods[rt.path] = append(methods[rt.path], rt.method)
+		path, parameters := rt.split()
+		rt.path = path
+		if serve := rt.serve; len(rt.scopes) > 0 {
+			rt.serve = func(c *call) (any, error) {
+				if err := c.readQuery(parameters); err != nil {
+					return nil, err
+				}
+				return serve(c)
+			}
+		}
+		s.mux.HandleFunc(rt.method+" "+path, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, rt) })
+		methods[path] = append(methods[path], rt.method)
 		if rt.method == "GET" {
-			methods[rt.path] = append(methods[rt.path], "HEAD")
+			methods[path] = append(methods[path], "HEAD")
 		}
 	}
 	for p, m := range methods {

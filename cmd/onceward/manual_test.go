@@ -225,10 +225,16 @@ func TestEveryRouteHasACommand(t *testing.T) {
 	)
 	mux := http.NewServeMux()
 	for _, r := range routes {
-		mux.HandleFunc(r, func(w http.ResponseWriter, req *http.Request) {
+		path, parameters, _ := strings.Cut(r, "?")
+		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
 			mu.Lock()
 			called[r] = now
 			mu.Unlock()
+			for name := range req.URL.Query() {
+				if !slices.Contains(strings.Split(parameters, "&"), name) {
+					t.Errorf("onceward %s sends ?%s=, which %s does not have", now, name, path)
+				}
+			}
 			answerAny(w, req)
 		})
 	}
@@ -291,7 +297,7 @@ func answerAny(w http.ResponseWriter, req *http.Request) {
 	_ = json.MarshalWrite(w, object{"ok": true, "data": data, "error": nil, "metadata": object{}})
 }
 
-// contractRoutes reads the routes, as "METHOD /path", from where the server has them.
+// contractRoutes reads the routes, as "METHOD /path?parameter&parameter", from where the server has them.
 func contractRoutes(t *testing.T) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "../../api/routes.go", nil, 0)

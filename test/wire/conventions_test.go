@@ -197,6 +197,13 @@ func checkLists(t *testing.T, s *server) {
 	for _, q := range []string{"limit=0", "limit=501", "limit=x", "limit=-1", "cursor=nonsense", "status=gone", "colour=red", "limit=1&limit=2"} {
 		s.call(t, "GET", "/v1/queue/messages/lists?"+q, nil).refused(t, 400, "INVALID_ARGUMENT")
 	}
+	for _, call := range []string{
+		"GET /v1/queue/get/lists", "GET /v1/queue/stats/lists", "POST /v1/queue/pause/lists", "POST /v1/queue/publish", "POST /v1/queue/consume", "POST /v1/webhooks/events",
+		"GET /v1/webhooks/events/none", "POST /v1/webhooks/redrive", "DELETE /v1/webhooks/endpoints/none", "POST /v1/keys",
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		s.call(t, method, path+"?colour=red", nil).refused(t, 400, "INVALID_ARGUMENT", "/colour")
+	}
 	s.do(t, "GET", "/v1/queue/messages/lists?limit=500", nil)
 	d := s.do(t, "GET", "/v1/queue/messages/lists?limit=1", nil)
 	s.call(t, "GET", "/v1/queue/list?cursor="+text(d["next_cursor"]), nil).refused(t, 400, "INVALID_ARGUMENT")
