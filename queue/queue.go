@@ -79,7 +79,7 @@ type Spec struct {
 var (
 	nameRule  = regexp.MustCompile(`^[A-Za-z0-9-][A-Za-z0-9._-]{0,75}$`)
 	dlqRule   = regexp.MustCompile(`^[A-Za-z0-9-][A-Za-z0-9._-]{0,79}$`)
-	groupRule = regexp.MustCompile(`^[\x21-\x7e]([\x20-\x7e]{0,126}[\x21-\x7e])?$`)
+	groupRule = regexp.MustCompile(`^[\x20-\x7e]{1,128}$`)
 )
 
 // CheckName refuses what cannot name a queue. A dead-letter queue's name may be four longer, for its "-dlq".

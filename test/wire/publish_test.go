@@ -59,6 +59,8 @@ func checkPublishFields(t *testing.T, s *server) {
 		{"message_group_id": "g"},
 		{"message_group_id": strings.Repeat("~", 128)},
 		{"message_group_id": "a b"},
+		{"message_group_id": " "},
+		{"message_group_id": " a "},
 		{"origin_at": "2026-01-02T03:04:05Z"},
 		{"origin_at": "2026-01-02T03:04:05.123456+02:00"},
 		{"origin_at": nil, "priority": nil, "headers": nil, "delay_seconds": nil},
