@@ -1,4 +1,4 @@
--- $1 limit, $2 the end of a lease at which to begin ('-infinity': a full look). Grouped leases that ran out, with receives left: the group's slot comes back and the receipt stays open. Sent in front of each
+-- $1 limit, $2 the end of a lease at which to begin ('-infinity': a full look). Grouped leases that ran out, with receives left: the group's slot comes back and the receipt stays open. A group has its turn no sooner than now, where looks from the mark of turns see it. Sent in front of each
 -- grouped receive (one index probe when there is nothing), so that no sweep stands between. The rule is queue.Row.Lapse.
 WITH e AS MATERIALIZED (
   SELECT id, gid, vis FROM messages
@@ -10,7 +10,8 @@ WITH e AS MATERIALIZED (
   SELECT g.id, n.freed, n.vis FROM groups g JOIN (SELECT gid, count(*) AS freed, min(vis) AS vis FROM e GROUP BY gid) n ON n.gid = g.id
   ORDER BY g.id FOR UPDATE OF g
 ), gu AS (
-  UPDATE groups g SET in_flight = g.in_flight - l.freed, next_at = least(g.next_at, l.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick())
+  UPDATE groups g SET in_flight = g.in_flight - l.freed, wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick()),
+    next_at = CASE WHEN g.in_flight >= g.slots THEN now() ELSE least(g.next_at, now()) END, low = least(g.low, g.next_at, l.vis)
   FROM l WHERE g.id = l.id
 )
 SELECT now(), coalesce(queue, 0), count(queue) FROM (SELECT) one LEFT JOIN u ON true GROUP BY queue

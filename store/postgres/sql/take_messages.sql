@@ -12,7 +12,8 @@ SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce
        coalesce(m.vis, '0001-01-01Z'), coalesce(m.published_at, '0001-01-01Z'), coalesce(m.origin_at, '0001-01-01Z'),
        coalesce(m.received_at, '0001-01-01Z'), coalesce(m.expires_at, '0001-01-01Z'), coalesce(m.retention_s, 0), coalesce(m.claim_id, 0),
        coalesce(m.source_queue, 0), coalesce(m.source_gid, 0), coalesce(m.dead_at, '0001-01-01Z'), coalesce(m.last_error, ''),
-       g.id, g.hold_s, g.tick, (SELECT min(next_at) FROM s)
+       g.id, g.hold_s, g.tick,
+       (SELECT next_at FROM groups WHERE queue = 1 AND runnable AND next_at <= now() AND next_at >= $5 ORDER BY next_at, id LIMIT 1) -- be it passed by for $4
 FROM (
   SELECT g.id, least(slots, $4) - in_flight AS free, hold_s, g.tick, least(low, g.next_at) AS low FROM s JOIN groups g ON g.id = s.id AND g.tick >= s.tick
   WHERE g.runnable AND g.in_flight < $4 AND g.next_at <= now() ORDER BY s.next_at, s.id LIMIT $2 FOR UPDATE OF g SKIP LOCKED
