@@ -95,12 +95,12 @@ func (r *keyring) get(ctx context.Context, hash []byte) (remembered, bool, error
 		if ok && called.Before(m.until) {
 			return m, true, nil
 		}
-		// Those who call at once share one look-up, unless it began too long before them.
+		// Those who call at once share one look-up, unless it began too long before them, or found no live key: one may have been made since it began.
 		v, err, _ := r.lookups.Do(string(hash), func() (any, error) { return r.look(context.WithoutCancel(ctx), h) })
 		switch f := v.(found); {
-		case err != nil || !f.live:
+		case err != nil || !f.live && !f.began.Before(called):
 			return remembered{}, false, err
-		case called.Before(f.until):
+		case f.live && called.Before(f.until):
 			return f.remembered, true, nil
 		}
 	}
@@ -108,23 +108,24 @@ func (r *keyring) get(ctx context.Context, hash []byte) (remembered, bool, error
 
 type found struct {
 	remembered
-	live bool
+	live  bool
+	began time.Time
 }
 
 // look looks a key up, and remembers it if it is live: from before the look-up, since what that saw may have been revoked while it ran.
 func (r *keyring) look(ctx context.Context, h [32]byte) (found, error) {
-	until := time.Now().Add(keyMemory)
+	began := time.Now()
 	k, live, err := r.find(ctx, h[:])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil || !live {
 		delete(r.live, h)
-		return found{}, err
+		return found{began: began}, err
 	}
 	if r.live == nil || len(r.live) >= maxKeys {
 		r.live = map[[32]byte]remembered{}
 	}
-	m := remembered{k, until}
+	m := remembered{k, began.Add(keyMemory)}
 	r.live[h] = m
-	return found{m, true}, nil
+	return found{m, true, began}, nil
 }
