@@ -9,7 +9,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// What somebody would write by hand for the tables of the store, without its rules.
+// What somebody would write by hand to leave the same rows in the store's tables, without its rules.
 const (
 	barePublish = `WITH i AS MATERIALIZED (
   SELECT nextval('message_seq') AS id, u.* FROM unnest($2::bytea[], $3::text[], $4::bytea[]) u(body, key, hash)
@@ -28,13 +28,21 @@ SELECT 1, 'jobs', key, hash, id, now(), now(), now() + interval '1 day' FROM i`
   FROM t WHERE m.id = t.id RETURNING m.id, m.lease_no
 )
 SELECT u.id, u.lease_no, b.body FROM u JOIN bodies b USING (id)`
-	bareClaim = `INSERT INTO worker_claims (kind, project, scope, key, hash, policy, state, fence, begun, attempt, tries, max_tries, grant_id, owner, lease_until, first_at,
+	bareClaim = `WITH c AS (
+INSERT INTO worker_claims (kind, project, scope, key, hash, policy, state, fence, begun, attempt, tries, max_tries, grant_id, owner, lease_until, first_at,
   message_id, lease_no)
 SELECT 'w', 1, 'work', key, hash, 'i', 'started', 1, 1, 1, 1, 5, key, 'bench', now() + interval '30 s', now(), id, 1
 FROM unnest($1::bigint[], $2::text[], $3::bytea[]) u(id, key, hash)
-ON CONFLICT DO NOTHING RETURNING id`
+ON CONFLICT DO NOTHING RETURNING id, message_id
+), n AS (
+  INSERT INTO claim_notes (claim_id, what, fence, who) SELECT id, 'granted', 1, 'bench' FROM c
+)
+UPDATE messages m SET claim_id = c.id FROM c WHERE m.id = c.message_id`
 	bareSettle = `WITH c AS (
   UPDATE worker_claims SET state = 'done', lease_until = NULL, finished_at = now() WHERE hash = ANY ($1::bytea[]) AND fence = 1 AND state = 'started'
+  RETURNING id
+), n AS (
+  INSERT INTO claim_notes (claim_id, what, fence) SELECT id, 'done', 1 FROM c
 ), b AS (
   DELETE FROM bodies WHERE id = ANY ($2::bigint[])
 )
@@ -105,6 +113,9 @@ func bareSQLite(b *testing.B, path string, queue int64) func(batch int) {
 		RETURNING id, lease_no, (SELECT body FROM bodies b WHERE b.id = messages.id)`)
 	claim := prepare(`INSERT INTO claims (id, kind, project, scope, key, hash, policy, state, fence, begun, attempt, tries, max_tries, grant_id, owner, lease_until, first_at,
 		origin_at, created_at, message_id, lease_no) VALUES (?1, 'w', 1, 'work', ?2, ?3, 'i', 'started', 1, 1, 1, 1, 5, ?2, 'bench', ?4 + 30000000, ?4, ?4, ?4, ?5, 1)`)
+	link := prepare(`UPDATE messages SET claim_id = ?2 WHERE id = ?1`)
+	note := prepare(`INSERT INTO claim_notes (id, claim_id, at, what, fence, who) VALUES (?, ?, ?, ?, 1, ?)`)
+	notes := int64(0)
 	done := prepare(`UPDATE claims SET state = 'done', lease_until = NULL, finished_at = ?2 WHERE hash = ?1 AND fence = 1 AND state = 'started'`)
 	noBody := prepare(`DELETE FROM bodies WHERE id = ?`)
 	noMessage := prepare(`DELETE FROM messages WHERE id = ? AND lease_no = 1`)
@@ -159,11 +170,16 @@ func bareSQLite(b *testing.B, path string, queue int64) func(batch int) {
 				var key string
 				key, hashes[i] = workKey(id)
 				run(claim, id, key, hashes[i], now, id)
+				run(link, id, id)
+				notes++
+				run(note, notes, id, now, "granted", "bench")
 			}
 		})
 		in(func(run func(*sql.Stmt, ...any), _ *sql.Tx) {
 			for i, id := range ids {
 				run(done, hashes[i], now)
+				notes++
+				run(note, notes, id, now, "done", nil)
 				run(noBody, id)
 				run(noMessage, id)
 			}

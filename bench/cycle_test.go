@@ -21,7 +21,7 @@ const (
 )
 
 // BenchmarkCycle: publish, receive, claim and settle in the process, in batches of 100 messages of 1 KiB that each have a publish key and a work key, on one
-// connection; and the same as four statements that somebody writes by hand for the same tables, through the bare driver. The two take turns. of-bare is
+// connection; and four statements written by hand that leave the same rows in the same tables, through the bare driver. The two take turns. of-bare is
 // our rate as a share of theirs.
 func BenchmarkCycle(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) {
