@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -68,7 +69,15 @@ func pointerOf(p jsontext.Pointer) string {
 	return s
 }
 
-func lastName(field string) string { return field[strings.LastIndexByte(field, '/')+1:] }
+// lastName gives a field's own name; of a place in a list, the list's with it.
+func lastName(field string) string {
+	i := strings.LastIndexByte(field, '/')
+	name := field[i+1:]
+	if _, err := strconv.ParseUint(name, 10, 64); err == nil && i > 0 {
+		return lastName(field[:i]) + "/" + name
+	}
+	return name
+}
 
 func expected(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {

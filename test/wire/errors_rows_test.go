@@ -60,6 +60,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(invalid, field, "/secret", []string{"secret", "whsec_", "24 to 64 bytes"}, endpoint("secret", "whsec_AAAA"))
 	add(invalid, field, "/timeout_seconds", []string{"timeout_seconds", "31", "1 to 30"}, endpoint("timeout_seconds", 31))
 	add(invalid, field, "/retry_ladder/1", []string{"retry_ladder", "0.5", "1 to 604800"}, endpoint("retry_ladder", []any{1, 0.5}))
+	add(invalid, field, "/retry_ladder/0", []string{"retry_ladder/0", `"5"`, "a number of seconds"}, endpoint("retry_ladder", []any{"5"}))
 	add(invalid, field, "/policy", []string{"policy", `"tx"`, `"idempotent"`, `"once"`}, endpoint("policy", "tx"))
 	add(invalid, field, "/max_in_flight", []string{"max_in_flight", "0", "1 to 1000"}, endpoint("max_in_flight", 0))
 	add(invalid, field, "/receiver_window_seconds", []string{"receiver_window_seconds", "0", "null"}, endpoint("receiver_window_seconds", 0))
