@@ -76,6 +76,30 @@ func TestTakeComesBackToAnEndpoint(t *testing.T) {
 	}
 }
 
+// However many endpoints another server is at, a take finds those that are behind them.
+func TestTakeBehindLockedEndpoints(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for range 80 {
+		hook(t, db)
+	}
+	if _, err := db.Send(t.Context(), news(1)); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	if _, err := tx.Exec(t.Context(), "SELECT id FROM groups ORDER BY next_at, id LIMIT 70 FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	k, err := db.TakeDeliveries(t.Context(), webhook.Take{Owner: "w", Max: 5, Slack: time.Minute})
+	if err != nil || len(k.Jobs) != 5 {
+		t.Errorf("took %d of 10 whose endpoints are free, %v; want 5", len(k.Jobs), err)
+	}
+}
+
 func deliverAll(t *testing.T, db *DB, jobs []*webhook.Job) {
 	t.Helper()
 	for _, j := range jobs {
