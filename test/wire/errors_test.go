@@ -231,6 +231,14 @@ func newSetting(t *testing.T, s *server) *setting {
 	return w
 }
 
+// peeked is a connection of whose answer something was read.
+type peeked struct {
+	net.Conn
+	r io.Reader
+}
+
+func (p peeked) Read(b []byte) (int, error) { return p.r.Read(b) }
+
 // all gives all that the server shows of itself.
 func (w *setting) all(t *testing.T) string {
 	t.Helper()
@@ -281,15 +289,19 @@ func (w *setting) faults(t *testing.T, b breakage, check func(refusal, bool)) {
 
 	const blank = 16 << 20
 	var large []net.Conn
-	for range 128 << 20 / blank {
+	first := make(chan net.Conn, 128<<20/blank+1)
+	for range cap(first) {
 		c := w.dial(t)
 		io.WriteString(c, head("/v1/queue/publish_batch", blank))
 		large = append(large, c)
+		go func() {
+			r := bufio.NewReader(c)
+			r.Peek(1)
+			first <- peeked{c, r}
+		}()
 	}
 	check(refusal{unavailable, "large bodies or answers are under way that take all the room there is", nil, []string{"bytes of requests", "nothing was done", "in a moment", "65536"}, func() answer {
-		c := w.dial(t)
-		io.WriteString(c, head("/v1/queue/publish_batch", blank))
-		return hear(t, c)
+		return hear(t, <-first) // the one that came too late for a room is told so, before those that hold one are too slow
 	}}, true)
 	for _, c := range large {
 		c.Close()
