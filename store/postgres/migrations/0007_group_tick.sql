@@ -6,6 +6,7 @@ ALTER TABLE groups ADD tick bigint NOT NULL DEFAULT 0;
 CREATE FUNCTION group_tick() RETURNS bigint LANGUAGE sql STABLE AS $$ SELECT floor(extract(epoch FROM now()) * 10)::bigint $$;
 ALTER TABLE groups DROP CONSTRAINT groups_pkey, DROP CONSTRAINT groups_queue_name_key;
 CREATE INDEX groups_id ON groups (id, tick);
+ALTER TABLE groups REPLICA IDENTITY FULL; -- has no key, which a publication of all tables would ask for
 
 CREATE TABLE group_names (
   queue bigint NOT NULL,
