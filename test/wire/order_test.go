@@ -14,13 +14,13 @@ func checkOrder(t *testing.T, s *server) {
 	publish("z0", nil)
 	publish("a0", nil)
 	publish("nine", object{"priority": 9})
-	publish("five-late", object{"priority": 5, "delay_seconds": 0.3})
+	publish("five-late", object{"priority": 5, "delay_seconds": 4})
 	publish("five", object{"priority": 5})
 	publish("one", object{"priority": 1})
-	publish("late", object{"delay_seconds": 0.2})
-	publish("later", object{"delay_seconds": 0.3})
+	publish("late", object{"delay_seconds": 3})
+	publish("later", object{"delay_seconds": 4})
 	publish("b0", nil)
-	eventually(t, "all are due", 5*time.Second, func() bool {
+	eventually(t, "all are due", 20*time.Second, func() bool {
 		return len(items(t, s.do(t, "GET", "/v1/queue/messages/ord?status=delayed", nil))) == 0
 	})
 	var got []string
