@@ -31,6 +31,7 @@ var settleTests = []named{
 	{"I2: many acks of one receipt: it goes once", ackRace},
 	{"grouped messages settle like others, and their slots come back", settleGrouped},
 	{"I16: a nack or a release wakes a group that was at rest", settleWakes},
+	{"I16: a lease that ran out wakes a group that was at rest", lapseWakes},
 }
 
 func ackGone(r *rig) {
@@ -343,4 +344,14 @@ func settleWakes(r *rig) {
 		r.applied(s)
 		r.applied(act(queue.Ack, r.soon("jobs", time.Minute)))
 	}
+}
+
+func lapseWakes(r *rig) {
+	r.queue("jobs")
+	r.publish(queue.Publish{Queue: "jobs", Group: "g"})
+	m := r.one("jobs", time.Minute)
+	r.none("jobs") // a visit that found nothing: the group waits to be woken
+	r.age("messages", "vis", "leased", 2*time.Minute)
+	again := r.soon("jobs", time.Minute)
+	want(r, "the message", again.ID, m.ID)
 }

@@ -52,6 +52,14 @@ var ofGroups = []mutant{
 		caught: suite("settle", "I2: a receipt whose lease is over still acts until another receive", "a group's count of what is in flight is not what is"),
 	},
 	{
+		id: "lapse-wakes", holds: "I16", out: "a lease that ran out wakes its group",
+		edits: []edit{
+			{file: "queue/rules.go", old: "return Change{Slot: -1, Wake: now}, true", new: "return Change{Slot: -1}, true"},
+			{file: "store/postgres/sql/lapse.sql", old: "next_at = CASE WHEN g.in_flight >= g.slots THEN now() ELSE least(g.next_at, now()) END, low", new: "low"},
+		},
+		caught: suite("settle", "I16: a lease that ran out wakes a group that was at rest", "a message of jobs"),
+	},
+	{
 		id: "extend-slots", holds: "I15", out: "a lease that is over is revived into a free slot alone",
 		edits:  []edit{{file: "queue/rules.go", old: "(g.Disabled || !r.Leased && !g.Free)", new: "g.Disabled"}},
 		caught: suite("endpoints", "I15: a lease that is over is not revived past its endpoint's slots", "the heartbeat: {true started }, want {false started lease_lost}"),
