@@ -85,6 +85,7 @@ var ofGroups = []mutant{
 		edits: []edit{
 			{file: "store/sqlite/sql/take_groups.sql", old: "NOT disabled AND ", new: ""},
 			{file: "store/postgres/sql/take_messages.sql", old: "queue = 1 AND runnable AND in_flight < $4", new: "queue = 1 AND next_at IS NOT NULL AND in_flight < least(slots, $4)"},
+			{file: "store/postgres/sql/take_messages.sql", old: "queue = 1 AND runnable AND next_at <= now()", new: "queue = 1 AND next_at <= now()"},
 		},
 		caught: suite("endpoints", "I15, H-W07: a disabled endpoint keeps what waits, listed, and sends it when enabled", "took 4 deliveries, want none"),
 	},

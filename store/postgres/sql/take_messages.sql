@@ -11,7 +11,7 @@ SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce
        coalesce(m.vis, '0001-01-01Z'), coalesce(m.published_at, '0001-01-01Z'), coalesce(m.origin_at, '0001-01-01Z'),
        coalesce(m.received_at, '0001-01-01Z'), coalesce(m.expires_at, '0001-01-01Z'), coalesce(m.retention_s, 0), coalesce(m.claim_id, 0),
        coalesce(m.source_queue, 0), coalesce(m.source_gid, 0), coalesce(m.dead_at, '0001-01-01Z'), coalesce(m.last_error, ''),
-       g.id, g.hold_s, g.tick, (SELECT min(next_at) FROM s)
+       g.id, g.hold_s, g.tick, coalesce((SELECT min(next_at) FROM s), now())
 FROM (
   SELECT id, least(slots, $4) - in_flight AS free, hold_s, tick, least(low, next_at) AS low FROM groups
   WHERE queue = 1 AND runnable AND in_flight < $4 AND next_at <= now() AND next_at >= $5 ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
