@@ -51,9 +51,7 @@ func TestGroupRowBehindASnapshot(t *testing.T) {
 	}
 	item := []queue.Publish{{Project: 1, Queue: "jobs", Group: "hot", Body: []byte("1")}}
 	look := func() map[string]float64 {
-		for was := query[int64](t, db, "SELECT group_tick()"); query[int64](t, db, "SELECT group_tick()") < was+2; {
-			time.Sleep(10 * time.Millisecond)
-		}
+		later(t, db)
 		cycle() // so that what is remembered is of this moment
 		turn := query[time.Time](t, db, "SELECT next_at FROM groups WHERE name = 'hot'")
 		ids, err := db.groupsOf(t.Context(), item, []int{0})
