@@ -20,9 +20,6 @@ var (
 	queueShareSQL     = stmt("queue_share")
 )
 
-// canaryPoll is how soon a canary's outcome is looked for again.
-const canaryPoll = 100 * time.Millisecond
-
 // StepRedrives moves at most limit dead letters of running redrives, each as its rate allows. Any number of servers may:
 // a redrive that one is stepping the others pass by, and its pace is in its row.
 func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again time.Duration, err error) {
@@ -36,65 +33,44 @@ func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again tim
 		all, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (v running, err error) { return v, r.Scan(&v.id, &v.queue) })
 		return err
 	})
-	for i, v := range all {
-		n, wait, share := 0, time.Duration(0), max(1, (limit-moved)/(len(all)-i)) // none takes another's
-		e := db.in(ctx, func(ctx context.Context, tx *txn) (err error) {
-			n, wait, err = db.stepRedrive(ctx, tx, v.id, v.queue, share)
-			return err
+	if err == nil {
+		moved, again, err = queue.StepEach(all, limit, func(v running, limit int) (s queue.Stepped, err error) {
+			err = db.in(ctx, func(ctx context.Context, tx *txn) (err error) {
+				s, err = db.stepRedrive(ctx, tx, v.id, v.queue, limit)
+				return err
+			})
+			return s, err
 		})
-		if e != nil {
-			err, n, wait = errors.Join(err, e), 0, time.Second
-		}
-		moved += n
-		if wait > 0 && (again == 0 || wait < again) {
-			again = wait
-		}
 	}
 	return moved, again, wrap("step redrives", "", err)
 }
 
-// stepRedrive moves at most limit dead letters of one. It answers how many it moved or left, and when it is worth to call again; 0 when
-// it is over.
-func (db *DB) stepRedrive(ctx context.Context, tx *txn, id, source int64, limit int) (n int, again time.Duration, err error) {
+// stepRedrive moves at most limit dead letters of one.
+func (db *DB) stepRedrive(ctx context.Context, tx *txn, id, source int64, limit int) (queue.Stepped, error) {
 	there, err := tx.ids(ctx, queueShareSQL, source)
 	if err != nil {
-		return 0, 0, err
+		return queue.Stepped{}, err
 	}
 	r, err := tx.lockRedrive(ctx, id)
 	if r == nil || err != nil {
-		return 0, time.Second, err
+		return queue.Stepped{Again: time.Second}, err
 	}
 	pace := queue.Pace{Rate: r.Rate, Used: r.paced}
-	allowed := pace.Allowed(tx.now, limit)
-	if allowed == 0 {
-		return 0, max(time.Millisecond, pace.Wait(tx.now)), nil
-	}
-	was := r.Redrive
-	var over, idle bool
-	switch {
-	case r.queue == deliveriesQueue:
-		over, idle, err = db.stepDeliveryRedrive(ctx, tx, r, allowed)
-	case len(there) == 0:
-		over = true // the queue was deleted
-	default:
+	s, err := r.Step(tx.now, &pace, limit, func(allowed int) (over, idle bool, err error) {
+		switch {
+		case r.queue == deliveriesQueue:
+			return db.stepDeliveryRedrive(ctx, tx, r, allowed)
+		case len(there) == 0:
+			return true, false, nil // the queue was deleted
+		}
 		over, err = db.stepQueueRedrive(ctx, tx, r, allowed, limit)
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	pace.Spend(int(r.Moved - was.Moved))
-	n = int(r.Moved + r.Left - was.Moved - was.Left)
-	r.Counted()
-	switch {
-	case over:
-		r.End(tx.now, queue.Completed)
-	case idle:
-		return 0, canaryPoll, nil // and nothing to write
-	default:
-		again = max(time.Millisecond, pace.Wait(tx.now))
+		return over, false, err
+	})
+	if err != nil || !s.Save {
+		return s, err
 	}
 	_, err = tx.Exec(ctx, redriveSaveSQL, r.ID, string(r.State), r.Total, r.Moved, r.Left, r.lastID, pace.Used)
-	return n, again, err
+	return s, err
 }
 
 // lockRedrive locks a running redrive; nil if it is not running any more, or another server is at it.

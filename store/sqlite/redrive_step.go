@@ -3,15 +3,11 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
-
-// canaryPoll is how soon a canary's outcome is looked for again.
-const canaryPoll = 100 * time.Millisecond
 
 // StepRedrives moves at most limit dead letters of running redrives, each as its rate allows.
 func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again time.Duration, err error) {
@@ -20,58 +16,38 @@ func (db *DB) StepRedrives(ctx context.Context, limit int) (moved int, again tim
 		running, err = t.ids("redrives_running")
 		return err
 	})
-	for i, id := range running {
-		n, wait, share := 0, time.Duration(0), max(1, (limit-moved)/(len(running)-i)) // none takes another's
-		e := db.write(ctx, "step_redrives", 0, func(t *tx) (err error) {
-			n, wait, err = t.stepRedrive(id, share)
-			return err
-		})
-		if e != nil {
-			err, n, wait = errors.Join(err, e), 0, time.Second
-		}
-		moved += n
-		if wait > 0 && (again == 0 || wait < again) {
-			again = wait
-		}
-	}
-	return moved, again, err
-}
-
-// stepRedrive moves at most limit dead letters of one, and answers how many it moved or left and when it is worth to
-// call again; 0 when it is over.
-func (t *tx) stepRedrive(id int64, limit int) (n int, again time.Duration, err error) {
-	var r redrive
-	ok, err := found(loadRedrive(t.row("redrive_step", id), &r))
-	if err != nil || !ok {
-		return 0, 0, err
-	}
-	pace := queue.Pace{Rate: r.Rate, Used: r.Paced}
-	allowed := pace.Allowed(t.now, limit)
-	if allowed == 0 {
-		return 0, max(time.Millisecond, pace.Wait(t.now)), nil
-	}
-	was := r.Redrive
-	var over, idle bool
-	if r.QueueID == deliveriesQueue {
-		over, idle, err = t.stepDeliveryRedrive(&r, allowed)
-	} else {
-		over, err = t.stepQueueRedrive(&r, allowed, limit)
-	}
 	if err != nil {
 		return 0, 0, err
 	}
-	pace.Spend(int(r.Moved - was.Moved))
-	n, r.Paced = int(r.Moved+r.Left-was.Moved-was.Left), pace.Used
-	r.Counted()
-	switch {
-	case over:
-		r.End(t.now, queue.Completed)
-	case idle:
-		return 0, canaryPoll, nil // and nothing to write
-	default:
-		again = max(time.Millisecond, pace.Wait(t.now))
+	return queue.StepEach(running, limit, func(id int64, limit int) (s queue.Stepped, err error) {
+		err = db.write(ctx, "step_redrives", 0, func(t *tx) (err error) {
+			s, err = t.stepRedrive(id, limit)
+			return err
+		})
+		return s, err
+	})
+}
+
+// stepRedrive moves at most limit dead letters of one.
+func (t *tx) stepRedrive(id int64, limit int) (queue.Stepped, error) {
+	var r redrive
+	ok, err := found(loadRedrive(t.row("redrive_step", id), &r))
+	if err != nil || !ok {
+		return queue.Stepped{}, err
 	}
-	return n, again, t.saveRedrive(&r)
+	pace := queue.Pace{Rate: r.Rate, Used: r.Paced}
+	s, err := r.Step(t.now, &pace, limit, func(allowed int) (over, idle bool, err error) {
+		if r.QueueID == deliveriesQueue {
+			return t.stepDeliveryRedrive(&r, allowed)
+		}
+		over, err = t.stepQueueRedrive(&r, allowed, limit)
+		return over, false, err
+	})
+	if err != nil || !s.Save {
+		return s, err
+	}
+	r.Paced = pace.Used
+	return s, t.saveRedrive(&r)
 }
 
 // stepQueueRedrive looks at the next look of a queue's dead letters at most, oldest first, and moves at most limit.
