@@ -47,13 +47,17 @@ type Codec struct{ secret []byte }
 func New(secret []byte) *Codec { return &Codec{append([]byte(nil), secret...)} }
 
 // Encode gives the id of a row.
-func (c *Codec) Encode(k Kind, project, id int64) string {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, bodyLen), uint64(id))
-	return string(k) + base62(append(b, c.mac(string(k), "", project, id, 0)...), digits)
-}
+func (c *Codec) Encode(k Kind, project, id int64) string { return c.seal(k, "", project, id) }
 
 // Decode gives the row of an id; false if it is not one of this project and kind.
-func (c *Codec) Decode(k Kind, project int64, s string) (int64, bool) {
+func (c *Codec) Decode(k Kind, project int64, s string) (int64, bool) { return c.open(k, "", project, s) }
+
+func (c *Codec) seal(k Kind, name string, project, id int64) string {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, bodyLen), uint64(id))
+	return string(k) + base62(append(b, c.mac(string(k), name, project, id, 0)...), digits)
+}
+
+func (c *Codec) open(k Kind, name string, project int64, s string) (int64, bool) {
 	rest, ok := strings.CutPrefix(s, string(k))
 	if !ok {
 		return 0, false
@@ -63,7 +67,7 @@ func (c *Codec) Decode(k Kind, project int64, s string) (int64, bool) {
 		return 0, false
 	}
 	id := int64(binary.BigEndian.Uint64(b))
-	return id, hmac.Equal(b[8:], c.mac(string(k), "", project, id, 0))
+	return id, hmac.Equal(b[8:], c.mac(string(k), name, project, id, 0))
 }
 
 // Receipt gives the handle of one receive of a message: only the newest of a message acts.
@@ -89,22 +93,12 @@ func (c *Codec) OpenReceipt(project int64, queue, s string) (id int64, lease int
 
 // Cursor gives the place after row id in the list that name names.
 func (c *Codec) Cursor(project int64, name string, id int64) string {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, bodyLen), uint64(id))
-	return string(cursor) + base62(append(b, c.mac(string(cursor), name, project, id, 0)...), digits)
+	return c.seal(cursor, name, project, id)
 }
 
 // OpenCursor reads a cursor that Cursor made for this project and list.
 func (c *Codec) OpenCursor(project int64, name, s string) (int64, bool) {
-	rest, ok := strings.CutPrefix(s, string(cursor))
-	if !ok {
-		return 0, false
-	}
-	b, ok := unbase62(rest, digits, bodyLen)
-	if !ok {
-		return 0, false
-	}
-	id := int64(binary.BigEndian.Uint64(b))
-	return id, hmac.Equal(b[8:], c.mac(string(cursor), name, project, id, 0))
+	return c.open(cursor, name, project, s)
 }
 
 // NewEventID makes an id for an event that came without one: the millisecond, then chance.
