@@ -50,7 +50,9 @@ func New(secret []byte) *Codec { return &Codec{append([]byte(nil), secret...)} }
 func (c *Codec) Encode(k Kind, project, id int64) string { return c.seal(k, "", project, id) }
 
 // Decode gives the row of an id; false if it is not one of this project and kind.
-func (c *Codec) Decode(k Kind, project int64, s string) (int64, bool) { return c.open(k, "", project, s) }
+func (c *Codec) Decode(k Kind, project int64, s string) (int64, bool) {
+	return c.open(k, "", project, s)
+}
 
 func (c *Codec) seal(k Kind, name string, project, id int64) string {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, bodyLen), uint64(id))

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,7 +160,11 @@ func checkRevocation(t *testing.T, servers ...*server) {
 			}
 		})
 	}
-	time.Sleep(500 * time.Millisecond) // it acts for a while, and the polls wait
+	eventually(t, "it acts on every server, and the polls wait", time.Minute, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return !slices.ContainsFunc(calls, func(c []seen) bool { return len(c) < 20 })
+	})
 	s.do(t, "DELETE", "/v1/keys/"+id, nil)
 	gone := time.Now()
 	eventually(t, "a second is over", time.Minute, func() bool { return time.Since(gone) > time.Second })
