@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"time"
 )
 
@@ -89,6 +90,7 @@ type Claim struct {
 	FinishedAt time.Time     // in Done and Failed
 	FirstAt    time.Time     // the first try that may have taken effect, since the last reopening
 	Window     time.Duration // how long the receiver remembers our key, from FirstAt; 0 is for ever
+	Keep       time.Duration // how long the key is remembered once it is done or failed; 0 is Memory
 	OriginAt   time.Time     // when the work began
 	CreatedAt  time.Time
 
@@ -96,6 +98,16 @@ type Claim struct {
 	Lease     int   // and the lease number under which it was claimed
 	Result    []byte
 	LastError string
+}
+
+// OpID names the work of the key to others: the same under every fence, so that it can go along as the Idempotency-Key of calls that the work
+// makes. A key that was forgotten and is made anew has another. It is "op_" and 32 hex digits, made of what a claim never changes: Hash, and
+// CreatedAt to the microsecond.
+func (c *Claim) OpID() string {
+	b := append(make([]byte, 0, 48), "op"...)
+	b = binary.BigEndian.AppendUint64(append(b, c.Hash[:]...), uint64(c.CreatedAt.UnixMicro()))
+	h := sha256.Sum256(b)
+	return "op_" + hex.EncodeToString(h[:16])
 }
 
 // Hash makes a key's hash from its parts. Each part is length-prefixed, so that no two lists of parts are one.

@@ -212,6 +212,15 @@ func (c *Claim) Reap(now time.Time) bool {
 	return true
 }
 
+// Forgotten reports whether a claim ended so long ago that its key is as one that never was.
+func (c *Claim) Forgotten(now time.Time) bool {
+	keep := c.Keep
+	if keep == 0 {
+		keep = Memory
+	}
+	return (c.State == Done || c.State == Failed) && !now.Before(c.FinishedAt.Add(keep))
+}
+
 // Close ends an open claim whose message is dead-lettered or expires: failed if nothing can have happened, else stuck.
 // It reports whether the claim was open.
 func (c *Claim) Close(now time.Time, why string) bool {

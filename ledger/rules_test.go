@@ -294,3 +294,43 @@ func TestHash(t *testing.T) {
 		t.Error("a hash is not itself")
 	}
 }
+
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		state State
+		keep  time.Duration
+		after time.Duration
+		want  bool
+	}{
+		{Done, time.Hour, time.Hour - 1, false},
+		{Done, time.Hour, time.Hour, true},
+		{Failed, time.Hour, time.Hour, true},
+		{Done, 0, Memory - 1, false},
+		{Done, 0, Memory, true},
+		{Stuck, time.Hour, 1000 * Memory, false},
+		{Retry, time.Hour, 1000 * Memory, false},
+		{Started, time.Hour, 1000 * Memory, false},
+	} {
+		k := Claim{State: c.state, Keep: c.keep, FinishedAt: t0}
+		if got := k.Forgotten(t0.Add(c.after)); got != c.want {
+			t.Errorf("%s kept for %v, %v later: forgotten %v", c.state, c.keep, c.after, got)
+		}
+	}
+}
+
+func TestOpID(t *testing.T) {
+	t.Parallel()
+	c := Claim{Hash: Hash(1, "mail", "k"), CreatedAt: t0}
+	id := c.OpID()
+	c.Fence, c.State, c.CreatedAt = 7, Done, t0.Add(time.Nanosecond)
+	if got := c.OpID(); got != id {
+		t.Errorf("under another fence it is %s, not %s", got, id)
+	}
+	anew, other := c, c
+	anew.CreatedAt = t0.Add(time.Microsecond)
+	other.Hash = Hash(1, "mail", "l")
+	if anew.OpID() == id || other.OpID() == id || len(id) != 35 {
+		t.Errorf("%s, %s, %s", id, anew.OpID(), other.OpID())
+	}
+}

@@ -23,6 +23,7 @@ type Call struct {
 	Policy   Policy        // of a key made by this call; an existing key keeps its own
 	MaxTries int           // the same
 	Window   time.Duration // the same; 0 is for ever
+	Keep     time.Duration // the same: how long the key is remembered once it is done or failed; 0, and in a store that keeps no time per key, is Memory
 	OriginAt time.Time     // zero: now
 
 	MessageID int64 // the message that carries the key, and the lease under which it is held; 0 if none
@@ -97,6 +98,19 @@ type Store interface {
 	ReopenClaim(ctx context.Context, project int64, scope, key, who string) (Claim, error)
 	// FindClaim gives a claim with its newest 50 notes, oldest first: ErrNotFound.
 	FindClaim(ctx context.Context, project int64, scope, key string) (Claim, []Note, error)
-	// ForgetClaims deletes at most limit claims that were done or failed more than Memory ago.
+	// ForgetClaims deletes at most limit claims that were done or failed longer ago than they are to be remembered.
 	ForgetClaims(ctx context.Context, limit int) (int, error)
+}
+
+// TxStore is a Store in a database that the caller owns, T being its transaction: a *sql.Tx, say. Every call of the
+// Store with a context that carries a transaction is part of it, and is kept or undone with it.
+type TxStore[T any] interface {
+	Store
+	// InTx runs f in a transaction, which its context carries: committed if f answers nil, else undone. f is run again if the
+	// database undid it for the sake of another (a deadlock, a serialisation failure), so it must do nothing outside of tx. A key that it claims
+	// is locked until the end: whoever else wants it waits.
+	InTx(ctx context.Context, f func(ctx context.Context, tx T) error) error
+	// Join gives a context that carries a transaction which the caller began and ends. A word that was not Applied in it is the
+	// caller's sign to roll back: another has the key.
+	Join(ctx context.Context, tx T) context.Context
 }
