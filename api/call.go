@@ -32,6 +32,7 @@ type call struct {
 	key     access.Key
 	project int64
 	replay  bool
+	bare    bool   // its answer has no envelope
 	status  int    // of what was sent; 0: nothing yet
 	lost    func() // undoes what the client will never know of
 
@@ -43,6 +44,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt route) {
 	c := &call{
 		server: s, w: w, r: r, ctx: r.Context(), route: rt.path, start: time.Now(), id: uuid.NewV7().String(),
 		write: r.Method != "GET" && r.Method != "HEAD" && rt.method != "",
+	}
+	if b, ok := w.(bare); ok {
+		c.w, c.bare = b.ResponseWriter, true
 	}
 	defer c.leave()
 	defer func() {

@@ -107,7 +107,11 @@ type consumed struct {
 }
 
 func (l consumed) writeJSON(buf *bytes.Buffer) {
-	buf.WriteString(`{"items":[`)
+	name := "items"
+	if l.c.bare {
+		name = "messages"
+	}
+	buf.WriteString(`{"` + name + `":[`)
 	for i := range l.m {
 		if i > 0 {
 			buf.WriteByte(',')

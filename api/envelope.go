@@ -26,13 +26,17 @@ type list[T any] struct {
 func (c *call) answer(data any) error {
 	buf := getBuffer()
 	defer putBuffer(buf)
-	buf.WriteString(`{"ok":true,"data":`)
+	if !c.bare {
+		buf.WriteString(`{"ok":true,"data":`)
+	}
 	if err := writeData(buf, data); err != nil {
 		c.fail(err)
 		return nil
 	}
-	buf.WriteString(`,"error":null`)
-	c.writeMetadata(buf)
+	if !c.bare {
+		buf.WriteString(`,"error":null`)
+		c.writeMetadata(buf)
+	}
 	release, err := c.hold(buf)
 	if err != nil {
 		if c.lost != nil {

@@ -96,9 +96,15 @@ func (c *call) fail(err error) {
 	}
 	buf := getBuffer()
 	defer putBuffer(buf)
-	buf.WriteString(`{"ok":false,"data":null,"error":`)
-	writeError(buf, e)
-	c.writeMetadata(buf)
+	if c.bare {
+		buf.WriteString(`{"error":`)
+		writeError(buf, e)
+		buf.WriteByte('}')
+	} else {
+		buf.WriteString(`{"ok":false,"data":null,"error":`)
+		writeError(buf, e)
+		c.writeMetadata(buf)
+	}
 	_ = c.send(status, buf) // a client that cannot be told has nothing to be undone
 }
 

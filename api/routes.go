@@ -134,13 +134,16 @@ func (s *server) register(routes []route) {
 
 func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, route{path: "other", serve: func(c *call) (any, error) {
-		return nil, fault.New(fault.NotFound, "there is nothing at %s", fault.Quote(c.r.URL.Path)).WithHint("the contract, docs/http-api.md, has the paths; some are of a later version")
+		return nil, fault.New(fault.NotFound, "there is nothing at %s", fault.Quote(c.path())).WithHint("the contract, docs/http-api.md, has the paths; some are of a later version")
 	}})
 }
 
 // ServeHTTP answers any request. A path that is not in its clean form is none of ours: the mux would redirect it, and a
 // client that follows turns a POST into a GET.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isBare(r.URL.Path) {
+		w, r = bare{w}, withoutPrefix(r)
+	}
 	if err := refusal(w, r); err != nil {
 		s.serve(w, r, route{path: "other", serve: func(*call) (any, error) { return nil, err }})
 		return

@@ -40,6 +40,7 @@ var subjects = []struct {
 	check func(*testing.T, *server)
 }{
 	{"envelope", checkEnvelope},
+	{"bare", checkBare},
 	{"access", checkAccess},
 	{"bodies", checkBodies},
 	{"headers", checkHeaders},
