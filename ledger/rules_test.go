@@ -278,6 +278,25 @@ func TestResolvedAsFailedIsCertain(t *testing.T) {
 	}
 }
 
+func TestOpID(t *testing.T) {
+	t.Parallel()
+	c, _ := in(t, Idempotent, "grant", "definite", "grant", "permanent")
+	c.Hash, c.CreatedAt = Hash(1, "a", "b"), t0
+	was := c.OpID()
+	c.Reopen(t0.Add(time.Hour))
+	c.Fence++
+	c.CreatedAt = c.CreatedAt.Add(999 * time.Nanosecond).In(time.FixedZone("elsewhere", 3600)) // no store keeps more
+	if c.OpID() != was || was != "op_3ebc7106b6f25c8d8022aa9ba6d3b411" {
+		t.Errorf("%s, then %s", was, c.OpID())
+	}
+	anew, other := *c, *c
+	anew.CreatedAt = anew.CreatedAt.Add(time.Microsecond)
+	other.Hash = Hash(1, "ab")
+	if anew.OpID() == was || other.OpID() == was {
+		t.Error("a key made anew, or another key, has the same op id")
+	}
+}
+
 func TestHash(t *testing.T) {
 	t.Parallel()
 	seen := map[[32]byte]string{}

@@ -33,7 +33,8 @@ type Call struct {
 // Answer is what became of a Call.
 type Answer struct {
 	Ruling
-	Claim Claim // as it is now
+	Claim Claim // as it is now; zero if there is none, and none was made
+	Err   error // why nothing was done: the message that was to carry the key is gone, or carries another
 }
 
 // Word is what a holder says of its grant.
@@ -71,6 +72,12 @@ type Resolution struct {
 	Note    string
 }
 
+// Resolved is what became of a person's act.
+type Resolved struct {
+	Claim    Claim
+	Requeued bool // the dead letter that carries the key went back to its queue with it
+}
+
 // Note is one line of a claim's history: grants, outcomes, a person's acts, and the words of workers fenced out.
 type Note struct {
 	At     time.Time
@@ -93,7 +100,7 @@ type Store interface {
 	// what it saw, and answers how many it moved.
 	ReapClaims(ctx context.Context, limit int) (int, error)
 	// ResolveClaim applies a person's act and records it: ErrNotFound, ErrChanged, ErrConflict.
-	ResolveClaim(ctx context.Context, r Resolution) (Claim, error)
+	ResolveClaim(ctx context.Context, r Resolution) (Resolved, error)
 	// ReopenClaim is a redrive of one key by itself: ErrNotFound, ErrConflict.
 	ReopenClaim(ctx context.Context, project int64, scope, key, who string) (Claim, error)
 	// FindClaim gives a claim with its newest 50 notes, oldest first: ErrNotFound.

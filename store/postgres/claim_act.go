@@ -22,46 +22,48 @@ var (
 const maxNotes = 50
 
 // ResolveClaim applies a person's word on a key, and sends its message where that says: see [ledger.Store].
-func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (ledger.Claim, error) {
-	out, err := db.actOnKey(ctx, r.Project, r.Scope, r.Key, func(ctx context.Context, ch *changes, c *claim, source int64) error {
+func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (ledger.Resolved, error) {
+	requeued := false
+	c, err := db.actOnKey(ctx, r.Project, r.Scope, r.Key, func(ctx context.Context, ch *changes, c *claim, source int64) (err error) {
 		if err := r.Apply(ch.tx.now, &c.Claim); err != nil {
 			return err
 		}
 		ch.note(note{claim: c.ID, what: "resolved", fence: c.Fence, who: r.Who, detail: ledger.Said(string(r.As), r.Note)})
-		return ch.follow(ctx, c, source)
+		requeued, err = ch.follow(ctx, c, source)
+		return err
 	})
 	if err != nil {
-		return out, fmt.Errorf("resolve key: %w", err)
+		return ledger.Resolved{}, fmt.Errorf("resolve key: %w", err)
 	}
-	return out, nil
+	return ledger.Resolved{Claim: c, Requeued: requeued}, nil
 }
 
-// follow lets the dead letter of a key follow what a person made of that: it goes back to its queue to be tried again, or
-// goes away because it is done.
-func (ch *changes) follow(ctx context.Context, c *claim, source int64) error {
+// follow lets the dead letter of a key follow what a person made of that: it goes back to its queue to be tried again,
+// which it reports, or goes away because it is done.
+func (ch *changes) follow(ctx context.Context, c *claim, source int64) (requeued bool, err error) {
 	if c.MessageID == 0 || c.State != ledger.Retry && c.State != ledger.Done {
-		return nil
+		return false, nil
 	}
 	messages, err := ch.tx.lockMessages(ctx, []int64{c.MessageID})
 	m := messages[c.MessageID]
 	if err != nil || m == nil || m.DeadAt.IsZero() || m.ClaimID != c.ID {
-		return err
+		return false, err
 	}
 	if c.State == ledger.Done {
-		return ch.message(m, 0, queue.Change{Delete: true})
+		return false, ch.message(m, 0, queue.Change{Delete: true})
 	}
 	if m.SourceQueue != source {
-		return nil // its queue is gone
+		return false, nil // its queue is gone
 	}
 	change := m.Redrive(ch.tx.now)
 	groups, err := ch.tx.lockGroups(ctx, []int64{m.GroupID})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if groups[m.GroupID] == nil {
 		m.GroupID = 0 // swept: of the ungrouped now
 	}
-	return ch.message(m, 0, change)
+	return true, ch.message(m, 0, change)
 }
 
 // ReopenClaim is a redrive of one key by itself: see [ledger.Store].
@@ -71,7 +73,8 @@ func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who st
 			return err
 		}
 		ch.note(note{claim: c.ID, what: "reopened", fence: c.Fence, who: who})
-		return ch.follow(ctx, c, source)
+		_, err := ch.follow(ctx, c, source)
+		return err
 	})
 	if err != nil {
 		return out, fmt.Errorf("reopen key: %w", err)

@@ -8,9 +8,10 @@ import (
 )
 
 // ResolveClaim applies a person's act to a stuck claim, or a retry to a failed one, and does to its message what follows.
-func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (c ledger.Claim, err error) {
+func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (out ledger.Resolved, err error) {
 	err = db.write(ctx, "resolve_claim", 0, func(t *tx) error {
-		if c, err = t.workerClaim(r.Project, r.Scope, r.Key); err != nil {
+		c, err := t.workerClaim(r.Project, r.Scope, r.Key)
+		if err != nil {
 			return err
 		}
 		if err := r.Apply(t.now, &c); err != nil {
@@ -22,9 +23,14 @@ func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (c ledger.C
 		if err := t.note(c.ID, ledger.Note{What: "resolved", Fence: c.Fence, Who: r.Who, Detail: ledger.Said(string(r.As), r.Note)}); err != nil {
 			return err
 		}
-		return t.followLetter(&c, r.Who)
+		out.Claim = c
+		out.Requeued, err = t.followLetter(&c, r.Who)
+		return err
 	})
-	return c, err
+	if err != nil {
+		return ledger.Resolved{}, err
+	}
+	return out, nil
 }
 
 // ReopenClaim is a redrive of one key, and of its dead letter if it has one.
@@ -42,28 +48,29 @@ func (db *DB) ReopenClaim(ctx context.Context, project int64, scope, key, who st
 		if err := t.note(c.ID, ledger.Note{What: "reopened", Fence: c.Fence, Who: who}); err != nil {
 			return err
 		}
-		return t.followLetter(&c, who)
+		_, err = t.followLetter(&c, who)
+		return err
 	})
 	return c, err
 }
 
 // followLetter lets the dead letter of a key follow what a person made of that: it goes back to its queue to be tried
-// again, or goes away because it is done.
-func (t *tx) followLetter(c *ledger.Claim, who string) error {
+// again, which it reports, or goes away because it is done.
+func (t *tx) followLetter(c *ledger.Claim, who string) (requeued bool, err error) {
 	m, ok, err := t.linked(c)
 	if err != nil || !ok || m.DeadAt.IsZero() {
-		return err
+		return false, err
 	}
 	switch c.State {
 	case ledger.Done:
-		return t.removeMessage(&m)
+		return false, t.removeMessage(&m)
 	case ledger.Retry:
 		if _, there, err := t.queueByID(m.SourceQueue); err != nil || !there {
-			return err
+			return false, err
 		}
-		_, err = t.redriveMessage(&m, who)
+		return t.redriveMessage(&m, who)
 	}
-	return err
+	return false, nil
 }
 
 // workerClaim finds a worker's key.

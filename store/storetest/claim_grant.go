@@ -27,7 +27,27 @@ var grantTests = []named{
 	{"a short lease still makes others wait a second", grantMinWait},
 	{"I1: a grant survives a restart", grantSurvives},
 	{"what a claim was made with is kept", grantKept},
+	{"the op id is one under every fence, after a restart, a failure and a reopening too", grantOpID},
 	{"H-Q08: a batch with one busy key grants the others", grantOthersFlow},
+}
+
+func grantOpID(r *rig) {
+	a := r.ask(r.call("k"), ledger.Granted)
+	other := r.ask(r.call("l"), ledger.Granted)
+	id := a.Claim.OpID()
+	want(r, "another key's is the same", other.Claim.OpID() == id, false)
+	r.say(word(a, ledger.Definite), ledger.Retry)
+	r.reopen()
+	b := r.ask(r.call("k"), ledger.Granted)
+	want(r, "fence", b.Claim.Fence, 2)
+	want(r, "op id", b.Claim.OpID(), id)
+	r.say(word(b, ledger.Permanent), ledger.Failed)
+	_, err := r.ReopenClaim(r.ctx, r.project, scope, "k", "a person")
+	r.ok(err)
+	c := r.ask(r.call("k"), ledger.Granted)
+	want(r, "op id of a reopened key", c.Claim.OpID(), id)
+	found := r.find("k")
+	want(r, "op id as it is shown", found.OpID(), id)
 }
 
 func grantNew(r *rig) {

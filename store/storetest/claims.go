@@ -127,7 +127,8 @@ func (r *rig) reap() {
 }
 
 func (r *rig) resolve(key string, as ledger.State, fence int64) (ledger.Claim, error) {
-	return r.ResolveClaim(r.ctx, ledger.Resolution{Project: r.project, Scope: scope, Key: key, As: as, Fence: fence, Who: "a person", Note: "asked the bank"})
+	out, err := r.ResolveClaim(r.ctx, ledger.Resolution{Project: r.project, Scope: scope, Key: key, As: as, Fence: fence, Who: "a person", Note: "asked the bank"})
+	return out.Claim, err
 }
 
 // expired gives a claim whose holder is gone: its lease is over.

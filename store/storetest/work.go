@@ -228,8 +228,9 @@ func workResolve(r *rig) {
 		r.begin(a, time.Minute)
 		r.say(settling(a, ledger.Ambiguous), ledger.Stuck)
 		want(r, "dead", len(r.dead("jobs")), 1)
-		_, err := r.resolve(key, as, 0)
+		out, err := r.ResolveClaim(r.ctx, ledger.Resolution{Project: 1, Scope: scope, Key: key, As: as, Who: "a person"})
 		r.ok(err)
+		want(r, "requeued as "+key, out.Requeued, as == ledger.Retry)
 		switch as {
 		case ledger.Retry:
 			m, a := r.work(key)
