@@ -128,7 +128,7 @@ func playBetween(ctx context.Context, r *run) error {
 	}
 	err = pause(ctx, wait)
 	if err == nil {
-		holder.kill()
+		holder.Kill()
 	}
 	if err = errors.Join(err, release()); err != nil {
 		return err

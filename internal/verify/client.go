@@ -18,7 +18,7 @@ func (s *server) call(ctx context.Context, method, path string, body, to any) (r
 	if err != nil {
 		return false, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(b))
 	if err != nil {
 		return false, err
 	}

@@ -24,7 +24,7 @@ func playFrozen(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	defer thaw(holder.cmd.Process)
+	defer thaw(holder.Process)
 	if err := r.freezeHolder(ctx, holder); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func playFrozen(ctx context.Context, r *run) error {
 		err = r.takenOver(ctx)
 	}
 	if err == nil {
-		err = thaw(holder.cmd.Process)
+		err = thaw(holder.Process)
 	}
 	if err != nil {
 		return err
@@ -77,16 +77,16 @@ func playFrozen(ctx context.Context, r *run) error {
 func (r *run) freezeHolder(ctx context.Context, s *server) error {
 	d, shared := r.ground.(*database)
 	for end := time.Now().Add(r.timeout * 3 / 10); ; {
-		if err := freeze(s.cmd.Process); err != nil || !shared || r.n%2 == 0 {
+		if err := freeze(s.Process); err != nil || !shared || r.n%2 == 0 {
 			return err
 		}
 		if err := pause(ctx, 2*time.Millisecond); err != nil { // the answer to its last statement is there
 			return err
 		}
-		if in, err := d.inTransaction(ctx, s.name); err != nil || in || time.Now().After(end) {
+		if in, err := d.inTransaction(ctx, s.Name); err != nil || in || time.Now().After(end) {
 			return err
 		}
-		thaw(s.cmd.Process)
+		thaw(s.Process)
 		if err := pause(ctx, r.within(3*time.Millisecond)); err != nil {
 			return err
 		}
@@ -139,10 +139,10 @@ func playAnyInstant(ctx context.Context, r *run) error {
 	if err := r.anyInstant(ctx); err != nil {
 		return err
 	}
-	if err := freeze(s.cmd.Process); err != nil {
+	if err := freeze(s.Process); err != nil {
 		return err
 	}
-	defer thaw(s.cmd.Process)
+	defer thaw(s.Process)
 	if err := pause(ctx, r.within(r.lease())); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func playAnyInstant(ctx context.Context, r *run) error {
 	if err := pause(ctx, r.lease()+slack+r.within(time.Second)); err != nil {
 		return err
 	}
-	if err := thaw(s.cmd.Process); err != nil {
+	if err := thaw(s.Process); err != nil {
 		return err
 	}
 	callers.Wait()

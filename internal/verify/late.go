@@ -41,17 +41,17 @@ func playLate(ctx context.Context, r *run) error {
 // frozen keeps the holder stopped, without its connection, until the other server has ruled on its message.
 func (r *run) frozen(ctx context.Context, d *database, holder *server, release func() error) error {
 	settling, err := until(ctx, r.lease(), func() (bool, error) {
-		n, err := d.waiting(ctx, holder.name, false)
+		n, err := d.waiting(ctx, holder.Name, false)
 		return n > 0, err
 	})
 	if err != nil || !settling {
-		return errors.Join(err, release(), fmt.Errorf("server %s did not come to its settling within its lease", holder.name))
+		return errors.Join(err, release(), fmt.Errorf("server %s did not come to its settling within its lease", holder.Name))
 	}
-	if err := freeze(holder.cmd.Process); err != nil {
+	if err := freeze(holder.Process); err != nil {
 		return errors.Join(err, release())
 	}
-	defer thaw(holder.cmd.Process)
-	if _, err := d.waiting(ctx, holder.name, true); err != nil {
+	defer thaw(holder.Process)
+	if _, err := d.waiting(ctx, holder.Name, true); err != nil {
 		return errors.Join(err, release())
 	}
 	if err := release(); err != nil {

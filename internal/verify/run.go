@@ -96,7 +96,7 @@ func (r *run) holder(ctx context.Context) (*server, error) {
 		return nil, err
 	}
 	for _, s := range r.servers {
-		if s.pid() == pid {
+		if s.Process.Pid == pid {
 			return s, nil
 		}
 	}
@@ -105,7 +105,7 @@ func (r *run) holder(ctx context.Context) (*server, error) {
 
 // killed kills a server and gives the one that goes on: the other one, or itself started again.
 func (r *run) killed(ctx context.Context, s *server) (*server, error) {
-	s.kill()
+	s.Kill()
 	r.kills++
 	for i, o := range r.servers {
 		if o == s {
@@ -190,7 +190,7 @@ func (r *run) rest(ctx context.Context, s *server, mostRequests int) error {
 func (r *run) stopAll(ctx context.Context) error {
 	var stops []error
 	for _, s := range r.servers {
-		stops = append(stops, s.stop(ctx))
+		stops = append(stops, s.Stop(ctx))
 	}
 	return errors.Join(stops...)
 }

@@ -136,7 +136,7 @@ func (r *run) burst(ctx context.Context, s *server, w work, from int) (calls []*
 		})
 	}
 	defer func() {
-		thaw(s.cmd.Process)
+		thaw(s.Process)
 		callers.Wait()
 		for _, c := range calls {
 			if !killed && err == nil {
@@ -158,7 +158,7 @@ func (r *run) burst(ctx context.Context, s *server, w work, from int) (calls []*
 	if err := pause(ctx, r.within(200*time.Microsecond)); err != nil {
 		return calls, false, err
 	}
-	if err := freeze(s.cmd.Process); err != nil {
+	if err := freeze(s.Process); err != nil {
 		return calls, false, err
 	}
 	stored, err := column[[]byte](ctx, r.ground, w.payload)
@@ -180,7 +180,7 @@ func (r *run) burst(ctx context.Context, s *server, w work, from int) (calls []*
 		}
 	}
 	if killed {
-		s.kill()
+		s.Kill()
 	}
 	return calls, killed, nil
 }
