@@ -337,19 +337,3 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 }
-
-func TestOpID(t *testing.T) {
-	t.Parallel()
-	c := Claim{Hash: Hash(1, "mail", "k"), CreatedAt: t0}
-	id := c.OpID()
-	c.Fence, c.State, c.CreatedAt = 7, Done, t0.Add(time.Nanosecond)
-	if got := c.OpID(); got != id {
-		t.Errorf("under another fence it is %s, not %s", got, id)
-	}
-	anew, other := c, c
-	anew.CreatedAt = t0.Add(time.Microsecond)
-	other.Hash = Hash(1, "mail", "l")
-	if anew.OpID() == id || other.OpID() == id || len(id) != 35 {
-		t.Errorf("%s, %s, %s", id, anew.OpID(), other.OpID())
-	}
-}
