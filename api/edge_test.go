@@ -138,7 +138,7 @@ func TestQueries(t *testing.T) {
 	s := newStub()
 	s.ping = func() error { return nil }
 	e := serve(t, api.Config{Store: s})
-	for _, route := range api.Routes() {
+	for _, route := range api.Paths() {
 		method, path, _ := strings.Cut(route, " ")
 		path = strings.NewReplacer("{queue}", "jobs", "{id}", "x").Replace(path)
 		if !strings.HasPrefix(path, "/v1/") {

@@ -3,18 +3,18 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 )
 
 // KeyMemory is how long a key is remembered.
 const KeyMemory = time.Duration(keyMemory)
 
-// Routes are all there are, each as method and path.
-func Routes() []string {
-	var all []string
-	for _, r := range routes() {
-		path, _ := r.split()
-		all = append(all, r.method+" "+path)
+// Paths are the routes without their parameters.
+func Paths() []string {
+	all := Routes()
+	for i := range all {
+		all[i], _, _ = strings.Cut(all[i], "?")
 	}
 	return all
 }

@@ -99,6 +99,15 @@ func routes() []route {
 	}
 }
 
+// Routes are the calls of the contract, each as "METHOD /path?parameter&parameter": for who must have something for every one.
+func Routes() []string {
+	var all []string
+	for _, rt := range routes() {
+		all = append(all, rt.method+" "+rt.path)
+	}
+	return all
+}
+
 // register makes the routes, and for each path an answer to the methods that it does not have.
 func (s *server) register(routes []route) {
 	methods := map[string][]string{}

@@ -78,7 +78,7 @@ func TestScopes(t *testing.T) {
 	for _, s := range []string{"publish", "consume", "webhooks", "read", "admin", "root"} {
 		as[s] = r.as(r.makeKey(`"scopes":["` + s + `"]`).Key)
 	}
-	routes := api.Routes()
+	routes := api.Paths()
 	for route := range scopesOf {
 		if !slices.Contains(routes, route) {
 			t.Errorf("%s is no route", route)

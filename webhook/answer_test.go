@@ -4,12 +4,12 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/onceward/onceward/internal/retryafter"
 	"github.com/onceward/onceward/ledger"
 )
 
@@ -131,53 +131,14 @@ func TestRungs(t *testing.T) {
 	})
 }
 
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	date := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
-	for _, c := range []struct {
-		value, date string
-		want        time.Duration
-	}{
-		{"", "", 0},
-		{"0", "", 0},
-		{"1", "", time.Second},
-		{" 120 ", "", 2 * time.Minute},
-		{"86400", "", 24 * time.Hour},
-		{"86401", "", 24 * time.Hour},
-		{"99999999999", "", 24 * time.Hour},
-		{strings.Repeat("9", 400), "", 24 * time.Hour},
-		{"-1", "", 0},
-		{"+5", "", 0},
-		{"1.5", "", 0},
-		{"abc", "", 0},
-		{"5, 6", "", 0},
-		{date(time.Minute), "", time.Minute},
-		{date(-time.Minute), "", 0},
-		{date(0), "", 0},
-		{date(48 * time.Hour), "", 24 * time.Hour},
-		{date(time.Hour), date(59 * time.Minute), time.Minute}, // the receiver's clock is an hour ahead
-		{date(time.Hour), "abc", time.Hour},
-		{"Sunday, 01-Mar-26 12:01:00 GMT", "", time.Minute}, // RFC 850
-		{"Sun Mar  1 12:01:00 2026", "", time.Minute},       // asctime
-		{"9999-12-31T00:00:00Z", "", 0},
-		{"Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT", 24 * time.Hour},
-	} {
-		h := http.Header{"Retry-After": {c.value}, "Date": {c.date}}
-		if got := retryAfter(h, now); got != c.want {
-			t.Errorf("%q (date %q): %v, want %v", c.value, c.date, got, c.want)
-		}
-	}
-}
-
 func FuzzRetryAfter(f *testing.F) {
 	for _, v := range []string{"", "0", "-1", "120", "99999999999", "abc", "Sun, 01 Mar 2026 12:01:00 GMT", "1e9", "\x00", "١"} {
 		f.Add(v, "Sun, 01 Mar 2026 12:00:00 GMT", int64(1772366400))
 	}
 	f.Fuzz(func(t *testing.T, value, date string, now int64) {
 		h := http.Header{"Retry-After": {value}, "Date": {date}}
-		d := retryAfter(h, time.Unix(now%(1<<40), 0))
-		if d < 0 || d > MaxRetryAfter {
+		d := retryafter.Parse(h, time.Unix(now%(1<<40), 0))
+		if d < 0 || d > retryafter.Max {
 			t.Fatalf("%q, %q: %v", value, date, d)
 		}
 		if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 86400 && value[0] != '+' && d != time.Duration(n)*time.Second {
@@ -185,7 +146,7 @@ func FuzzRetryAfter(f *testing.F) {
 		}
 		// Whatever it says, the next try is a rung away at least.
 		f := judge(answer{status: 503, sent: true, after: d}, terms{ladder: []time.Duration{time.Second}, tries: 1}, 0)
-		if f.kind != ledger.Definite || f.retryIn < 900*time.Millisecond || f.retryIn > MaxRetryAfter {
+		if f.kind != ledger.Definite || f.retryIn < 900*time.Millisecond || f.retryIn > retryafter.Max {
 			t.Fatalf("%q: %+v", value, f)
 		}
 	})

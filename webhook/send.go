@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"time"
+
+	"github.com/onceward/onceward/internal/retryafter"
 )
 
 const (
@@ -90,7 +92,7 @@ func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Hea
 		return r, reused // its body is the bare connection, which no context ends
 	}
 	if a.StatusCode == http.StatusTooManyRequests || a.StatusCode == http.StatusServiceUnavailable {
-		r.after = retryAfter(a.Header, at)
+		r.after = retryafter.Parse(a.Header, at)
 	}
 	r.body, r.cut = readStart(ctx, cancel, a.Body)
 	r.latency = time.Since(at)

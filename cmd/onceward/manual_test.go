@@ -5,9 +5,6 @@ import (
 	"encoding/json/v2"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,13 +12,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/onceward/onceward/api"
 )
 
 var update = flag.Bool("update", false, "write what TestManual would compare")
@@ -215,7 +213,7 @@ func beforeRedirect(e string) string {
 // Every call of the contract has a command: the examples are run against a server that notes what was called.
 func TestEveryRouteHasACommand(t *testing.T) {
 	t.Parallel()
-	routes := contractRoutes(t)
+	routes := api.Routes()
 	// Another path of the same call.
 	twins := map[string]string{"POST /v1/queue/dlq/redrive_cancel/{id}": "POST /v1/redrives/{id}/cancel"}
 	var (
@@ -295,37 +293,6 @@ func answerAny(w http.ResponseWriter, req *http.Request) {
 		data[k] = v
 	}
 	_ = json.MarshalWrite(w, object{"ok": true, "data": data, "error": nil, "metadata": object{}})
-}
-
-// contractRoutes reads the routes, as "METHOD /path?parameter&parameter", from where the server has them.
-func contractRoutes(t *testing.T) []string {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "../../api/routes.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var routes []string
-	ast.Inspect(f, func(n ast.Node) bool {
-		c, ok := n.(*ast.CompositeLit)
-		if !ok || c.Type != nil || len(c.Elts) < 2 {
-			return true
-		}
-		var words []string
-		for _, e := range c.Elts[:2] {
-			if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
-				s, _ := strconv.Unquote(l.Value)
-				words = append(words, s)
-			}
-		}
-		if len(words) == 2 && strings.HasPrefix(words[1], "/") {
-			routes = append(routes, words[0]+" "+words[1])
-		}
-		return true
-	})
-	if len(routes) < 45 || !slices.Contains(routes, "POST /v1/queue/publish") {
-		t.Fatalf("only %d routes found in api/routes.go: the test looks in the wrong place", len(routes))
-	}
-	return routes
 }
 
 // Every command is run by a script against a real server.

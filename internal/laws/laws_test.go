@@ -48,6 +48,23 @@ func TestDomainsStartNoServer(t *testing.T) {
 	}
 }
 
+// Who calls a server wants nothing of what it is made of: a program that uses the client gets the standard library and our own mechanisms, which
+// themselves have nothing else.
+func TestClientIsTheStandardLibraryAlone(t *testing.T) {
+	t.Parallel()
+	own := []string{"client", "internal/batch", "internal/group", "internal/retryafter"}
+	for _, f := range files(t) {
+		if f.test || !slices.Contains(own, f.room) {
+			continue
+		}
+		for _, p := range f.imports() {
+			if first, _, _ := strings.Cut(p, "/"); strings.Contains(first, ".") || first == "" && !slices.Contains(own, p[1:]) {
+				t.Errorf("%s imports %s: the client has the standard library, and %v", f.path, p, own)
+			}
+		}
+	}
+}
+
 // Six floors, no circle: a package imports only from floors below its own. What is not named here stands on the ground
 // floor beside the domains' rules.
 func TestArrowsPointDown(t *testing.T) {
