@@ -14,8 +14,8 @@ func (l *Loop[J, O]) job(j J, at time.Time) {
 	defer l.Ended(j)
 	terms := l.Effect.Terms(j)
 	h := l.hold(j, terms.Lease, at)
-	defer h.release()
-	if l.soft.Err() != nil || !time.Now().Before(h.ends()) {
+	defer h.Release()
+	if l.soft.Err() != nil || !time.Now().Before(h.Ends()) {
 		l.settle(h, l.Effect.GiveBack(j))
 		return
 	}
@@ -47,7 +47,7 @@ func (l *Loop[J, O]) do(h *hold[J, O]) {
 		}
 		l.settle(h, o)
 	}()
-	o = l.Effect.Do(h.ctx, h.j)
+	o = l.Effect.Do(h.Context(), h.j)
 	returned = true
 }
 
@@ -71,12 +71,12 @@ func (l *Loop[J, O]) settle(h *hold[J, O], o O) {
 		gone := isAway(err)
 		switch {
 		case !gone:
-			h.rest()
+			h.Rest()
 		case !late:
 			late = true
 			l.late.Add(1)
 		}
-		if !gone && !time.Now().Before(h.ends()) || !sleep(l.words, pause.next(err)) {
+		if !gone && !time.Now().Before(h.Ends()) || !sleep(l.words, pause.next(err)) {
 			l.lost.Add(1)
 			l.Logger.Error("an outcome could not be settled; the job is taken up again when its lease ends", "error", err)
 			l.Settled(o, ledger.Applied{}, err)
