@@ -14,6 +14,7 @@ type Grant struct {
 	Owner    string
 	Lease    time.Duration
 	WorkHash []byte // nil is not compared
+	Lost     bool   // the lease of the message that is to carry the key is lost: whoever has the message now may be granted it
 }
 
 // Ruling is the answer to a Grant.
@@ -24,6 +25,27 @@ type Ruling struct {
 	Lapsed   bool          // a holder was found dead: its try, the Claim's former Attempt, ends with an unknown outcome
 	NotBegun bool          // with Lapsed: that holder certainly never began the effect
 	Repeated bool          // the same call again: nothing changes
+	Lost     bool          // Busy, since the caller's message is another's by now
+}
+
+// Links reports whether the message that asked carries the key from now on: its work is to be done, or it is to be dead-lettered with the
+// key, so that its redrive opens that again.
+func (r Ruling) Links() bool {
+	switch r.Verdict {
+	case Granted:
+		return !r.Repeated
+	case WasFailed, WasStuck, TooOld:
+		return true
+	}
+	return false
+}
+
+// Link notes the message that carries the key from now on. Its lease counts for who was granted the key under it.
+func (c *Claim) Link(r Ruling, message int64, lease int) {
+	c.MessageID, c.Lease = message, lease
+	if r.Verdict != Granted {
+		c.Lease = 0
+	}
 }
 
 // Grant rules on a call for the key at the database's time now, and makes the change it rules.
@@ -43,13 +65,16 @@ func (c *Claim) Grant(now time.Time, g Grant) Ruling {
 	case c.State == Retry && c.NextAt.After(now):
 		return Ruling{Verdict: Busy, Wait: max(minWait, c.NextAt.Sub(now))}
 	}
+	if g.Lost {
+		return Ruling{Verdict: Busy, Wait: minWait, Lost: true}
+	}
 	r := Ruling{Changed: true, Lapsed: c.State.Held(), NotBegun: c.State == Claimed}
 	if s, why := c.over(now); s != "" {
 		c.end(now, s, why)
 		r.Verdict = Verdict(s)
 		return r
 	}
-	if !c.OriginAt.IsZero() && now.Sub(c.OriginAt) > Memory {
+	if c.tooOld(now) {
 		c.Close(now, "older than the ledger's memory of 90 days")
 		r.Verdict = TooOld
 		return r
@@ -88,6 +113,12 @@ func (c *Claim) over(now time.Time) (State, string) {
 		return Stuck, "the receiver no longer remembers the key of a try with an unknown outcome"
 	}
 	return "", ""
+}
+
+// tooOld reports whether the work is older than the ledger's memory. What a person sent back is not, until it was tried or waited as long again.
+func (c *Claim) tooOld(now time.Time) bool {
+	back := c.State == Retry && c.Tries == 0 && now.Sub(c.NextAt) <= Memory
+	return !c.OriginAt.IsZero() && now.Sub(c.OriginAt) > Memory && !back
 }
 
 func (c *Claim) windowOver(now time.Time) bool {
@@ -193,7 +224,7 @@ func (c *Claim) Reap(now time.Time) bool {
 	switch {
 	case lapsed:
 	case c.State == Retry && (c.Policy == Idempotent && c.Ambiguous && c.windowOver(now)):
-	case c.State == Retry && !c.OriginAt.IsZero() && now.Sub(c.OriginAt) > Memory:
+	case c.State == Retry && c.tooOld(now):
 		c.Close(now, "older than the ledger's memory of 90 days")
 		return true
 	default:

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -207,6 +208,71 @@ func TestMemory(t *testing.T) {
 	k, _ = in(t, Idempotent, "grant", "definite")
 	if !k.Reap(late) || k.State != Failed {
 		t.Errorf("a definite retry: %s", k.State)
+	}
+}
+
+// A person who sends back what is too old says that it is to run, once.
+func TestMemoryOfWhatAPersonSentBack(t *testing.T) {
+	t.Parallel()
+	late := t0.Add(Memory + time.Hour)
+	c := fresh(Idempotent, 3)
+	c.Grant(late, Grant{GrantID: "a", Lease: time.Minute})
+	for i, act := range []func() bool{func() bool { return c.Reopen(late) }, func() bool { return c.Resolve(late, Retry) }} {
+		if !act() || c.Reap(late.Add(Memory)) {
+			t.Fatalf("%d: it was reaped in state %s", i, c.State)
+		}
+		if k := c; !k.Reap(late.Add(Memory+time.Second)) || k.State != Failed {
+			t.Errorf("%d: nobody asked for it as long again, and it is %s", i, k.State)
+		}
+		if r := c.Grant(late, Grant{GrantID: fmt.Sprint("b", i), Lease: time.Minute}); r.Verdict != Granted {
+			t.Fatalf("%d: %+v", i, r)
+		}
+		c.Settle(late, c.Fence, Definite, 0, "", nil)
+		if r := c.Grant(late, Grant{GrantID: fmt.Sprint("c", i), Lease: time.Minute}); r.Verdict != TooOld {
+			t.Errorf("%d: tried again by itself: %+v", i, r)
+		}
+	}
+}
+
+// Whose message is another's by now is granted nothing, and told what has ended.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		events  []string
+		verdict Verdict
+	}{
+		{nil, Busy},
+		{[]string{"grant"}, Busy},
+		{[]string{"grant", "lapse"}, Busy},
+		{[]string{"grant", "expire"}, Busy},
+		{[]string{"grant", "done"}, WasDone},
+		{[]string{"grant", "permanent"}, WasFailed},
+		{[]string{"grant", "ambiguous", "grant", "permanent"}, WasStuck},
+	} {
+		k, now := in(t, Idempotent, c.events...)
+		before := *k
+		r := k.Grant(now, Grant{GrantID: "late", Lease: time.Minute, Lost: true})
+		if r.Verdict != c.verdict || r.Changed || r.Verdict == Busy && r.Wait < time.Second || !reflect.DeepEqual(before, *k) {
+			t.Errorf("%v: %+v, now %+v", c.events, r, *k)
+		}
+	}
+}
+
+// A message carries the key whose work it is, or with which it is to be dead-lettered.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[Verdict]bool{Granted: true, WasDone: false, Busy: false, WasFailed: true, WasStuck: true, Mismatch: false, TooOld: true} {
+		r := Ruling{Verdict: v}
+		if r.Links() != want {
+			t.Errorf("%s: %v", v, !want)
+		}
+		c := Claim{MessageID: 1, Lease: 1}
+		if c.Link(r, 7, 3); c.MessageID != 7 || (c.Lease == 3) != (v == Granted) {
+			t.Errorf("%s: message %d, lease %d", v, c.MessageID, c.Lease)
+		}
+	}
+	if (Ruling{Verdict: Granted, Repeated: true}).Links() {
+		t.Error("the same call again links anew")
 	}
 }
 

@@ -24,9 +24,11 @@ type Call struct {
 	MaxTries int           // the same
 	Window   time.Duration // the same; 0 is for ever
 	Keep     time.Duration // the same: how long the key is remembered once it is done or failed; 0, and in a store that keeps no time per key, is Memory
-	OriginAt time.Time     // zero: now
+	OriginAt time.Time     // the same; zero: the message's, or now
 
-	MessageID int64 // the message that carries the key, and the lease under which it is held; 0 if none
+	// The message that is to carry the key, and the lease under which it is held; 0 if none. What becomes of the one reaches the other: see
+	// Word.Settle and Beat. Its newest grant's message is a key's. A lost lease is granted nothing (Ruling.Lost).
+	MessageID int64
 	Lease     int
 }
 
@@ -34,7 +36,7 @@ type Call struct {
 type Answer struct {
 	Ruling
 	Claim Claim // as it is now; zero if there is none, and none was made
-	Err   error // why nothing was done: the message that was to carry the key is gone, or carries another
+	Err   error // why nothing was done: the message that was to carry the key is gone, is a dead letter, or carries another
 }
 
 // Word is what a holder says of its grant.

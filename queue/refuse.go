@@ -21,6 +21,18 @@ func NoMessage(queue string) error {
 	return fault.New(fault.MessageNotFound, "queue %q has no such message: it was acked, has expired, or was purged", queue)
 }
 
+// isDead refuses a dead letter as what carries a key.
+func isDead() error {
+	return fault.New(fault.Conflict, "the message is a dead letter: its key is closed, and is opened again when it goes back to its queue").
+		WithHint("redrive it, or claim the key without queue and receipt_handle")
+}
+
+// carriesAnother refuses a second key for a message.
+func carriesAnother() error {
+	return fault.New(fault.Conflict, "the message carries another key: it was claimed with one before").
+		WithHint("a message's work has one key: claim that one, or this one without queue and receipt_handle")
+}
+
 // NeedsReceipt refuses an act by a message's id in a queue that requires receipts.
 func NeedsReceipt(queue string) error {
 	return fault.Invalid("/receipt_handle", "queue %q requires a receipt_handle: a message id cannot tell an old worker from a new one", queue)

@@ -23,7 +23,7 @@ type Row struct {
 	ReceivedAt  time.Time
 	ExpiresAt   time.Time
 	Retention   time.Duration
-	ClaimID     int64 // the delivery's claim; 0 if none
+	ClaimID     int64 // of the key that it carries; 0 if none
 	SourceQueue int64 // dead-lettered: where it goes back to
 	SourceGroup int64
 	DeadAt      time.Time
@@ -153,6 +153,23 @@ func (r *Row) Settle(now time.Time, s Settle, g Group, dlq DLQ) (Settled, Change
 	}
 	c.Wake = r.VisibleAt
 	return Settled{Applied: true, Status: r.Status(now), VisibleAt: r.VisibleAt}, c
+}
+
+// MayCarry reports whether the message, nil if there is none, may carry the key of a claim of project for who has the receipt of lease: what
+// becomes of the one then reaches the other. lost says that the receipt acts no more; an error, that the message is not there, is a dead
+// letter, or carries another key.
+func (r *Row) MayCarry(project int64, lease int, claim int64) (lost bool, err error) {
+	switch {
+	case r == nil || r.Project != project:
+		return false, ErrMessageNotFound
+	case lease != r.Lease || !r.Open:
+		return true, nil
+	case !r.DeadAt.IsZero():
+		return false, isDead()
+	case r.ClaimID != 0 && r.ClaimID != claim:
+		return false, carriesAnother()
+	}
+	return false, nil
 }
 
 // Lapsed reports whether the newest lease is over, swept or not: to extend it the rules must know the row's group. It

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -31,6 +32,43 @@ func TestNew(t *testing.T) {
 	p.OriginAt = time.Time{}
 	if r = p.New(t0, Queue{ID: 8, MaxReceives: 5, IsDLQ: true}, 1, 0); r.MaxReceives != Unlimited || !r.OriginAt.Equal(t0) {
 		t.Errorf("in a DLQ: %+v", r)
+	}
+}
+
+func TestMayCarry(t *testing.T) {
+	t.Parallel()
+	held := func(change func(*Row)) *Row {
+		r := fresh(3)
+		r.Receive(t0, time.Minute)
+		if change != nil {
+			change(&r)
+		}
+		return &r
+	}
+	for name, c := range map[string]struct {
+		row  *Row
+		lost bool
+		err  error
+	}{
+		"held":            {held(nil), false, nil},
+		"timed out":       {held(func(r *Row) { r.Lapse(t0.Add(time.Minute), dead) }), false, nil},
+		"carries it":      {held(func(r *Row) { r.ClaimID = 7 }), false, nil},
+		"carries another": {held(func(r *Row) { r.ClaimID = 8 }), false, ErrConflict},
+		"received again":  {held(func(r *Row) { r.Receive(t0.Add(time.Minute), time.Minute) }), true, nil},
+		"given back":      {held(func(r *Row) { r.Settle(t0, Settle{Verb: Release}, Group{}, dead) }), true, nil},
+		"dead":            {held(func(r *Row) { r.DeadLetter(t0, dead, "") }), true, nil},
+		"dead and held": {held(func(r *Row) {
+			r.DeadLetter(t0, dead, "")
+			r.Lease-- // as its receive from the DLQ makes it one again
+			r.Receive(t0, time.Minute)
+		}), false, ErrConflict},
+		"of another project": {held(func(r *Row) { r.Project = 2 }), false, ErrMessageNotFound},
+		"none":               {nil, false, ErrMessageNotFound},
+	} {
+		lost, err := c.row.MayCarry(1, 1, 7)
+		if lost != c.lost || !errors.Is(err, c.err) {
+			t.Errorf("%s: lost %v, %v; want %v, %v", name, lost, err, c.lost, c.err)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
 		ch.wake(r.QueueID, r.VisibleAt)
 	}
 	if c.CloseKey {
-		ch.closeKey(r.ClaimID, r.LastError)
+		ch.closeKey(r, r.LastError)
 	}
 	return nil
 }
@@ -83,13 +83,20 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// closeKey closes a message's claim if it is open. flush answers errAgain if the claim is there and was not locked.
-func (ch *changes) closeKey(id int64, why string) {
-	c := ch.claims[id]
+// closeKey closes a message's claim if it is open, unless another message carries that by now. flush answers errAgain if the claim is there
+// and was not locked.
+func (ch *changes) closeKey(r *queue.Row, why string) {
+	c := ch.claims[r.ClaimID]
 	if c == nil {
-		ch.unseen = append(ch.unseen, id)
+		ch.unseen = append(ch.unseen, r.ClaimID)
 		return
 	}
+	if c.MessageID == r.ID {
+		ch.closeClaim(c, why)
+	}
+}
+
+func (ch *changes) closeClaim(c *claim, why string) {
 	if why == "" {
 		why = "its message was dead-lettered"
 	}

@@ -91,7 +91,7 @@ func (db *DB) actOnKey(ctx context.Context, project int64, scope, key string, ac
 		if err := tx.QueryRow(ctx, sourceOfKeySQL, hash[:]).Scan(&source); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		keys, byHash, err := tx.lockKeys(ctx, &pgx.Batch{}, []keyHash{hash})
+		keys, byHash, err := tx.lockKeys(ctx, []keyHash{hash})
 		if err != nil {
 			return err
 		}

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
@@ -22,7 +20,7 @@ func (db *DB) commitBeats(ctx context.Context, beats []ledger.Beat) ([]batch.Res
 func (db *DB) beatKeys(ctx context.Context, beats []ledger.Beat) ([]ledger.Applied, error) {
 	tx := db.carried(ctx)
 	hashes := column(beats, func(b ledger.Beat) keyHash { return ledger.Hash(b.Project, b.Scope, b.Key) })
-	keys, byHash, err := tx.lockKeys(ctx, &pgx.Batch{}, hashes)
+	keys, byHash, err := tx.lockKeys(ctx, hashes)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +105,7 @@ func (db *DB) commitWords(ctx context.Context, words []ledger.Word) ([]batch.Res
 func (db *DB) settleWords(ctx context.Context, words []ledger.Word) ([]ledger.Applied, error) {
 	tx := db.carried(ctx)
 	hashes := column(words, func(w ledger.Word) keyHash { return ledger.Hash(w.Project, w.Scope, w.Key) })
-	keys, byHash, err := tx.lockKeys(ctx, &pgx.Batch{}, hashes)
+	keys, byHash, err := tx.lockKeys(ctx, hashes)
 	if err != nil {
 		return nil, err
 	}

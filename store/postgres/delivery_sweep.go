@@ -116,7 +116,7 @@ func (db *DB) cancelWaiting(ctx context.Context, endpoint int64, limit int) (n i
 			}
 			n++
 			if c != nil && !c.State.Terminal() {
-				ch.closeKey(c.ID, whyDeleted)
+				ch.closeClaim(c, whyDeleted)
 				cancelled = append(cancelled, c.ID)
 			}
 			if err := ch.message(m, m.GroupID, queue.Change{Delete: true}); err != nil {

@@ -82,7 +82,7 @@ func (ch *changes) remove(r *queue.Row, why string) {
 	}
 	ch.message(r, r.GroupID, c)
 	if r.ClaimID != 0 {
-		ch.closeKey(r.ClaimID, why)
+		ch.closeKey(r, why)
 	}
 }
 

@@ -146,7 +146,7 @@ func (db *DB) moveLetters(ctx context.Context, tx *txn, r *redriveRow, f *webhoo
 			if !l.wanted || m == nil || m.DeadAt.IsZero() || m.ClaimID != l.claim || locked[l.claim] == nil {
 				continue // not its business, or somebody took it meanwhile
 			}
-			if !ch.reopenKey(l.claim, r.who, "redrive") {
+			if !ch.reopenKey(m, r.who, "redrive") {
 				p.Leave()
 				continue
 			}

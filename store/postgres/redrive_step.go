@@ -131,7 +131,7 @@ func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limi
 		if m == nil || m.DeadAt.IsZero() || m.SourceQueue != r.queue {
 			continue // somebody took it meanwhile
 		}
-		if !ch.reopenKey(m.ClaimID, r.who, "redrive") {
+		if !ch.reopenKey(m, r.who, "redrive") {
 			r.Left++
 			continue
 		}
@@ -153,15 +153,15 @@ const (
 	lettersBeside = 20 // looked at beyond what may move: some are left
 )
 
-// reopenKey reopens a message's claim, if it has one that ended. It reports false where the message is to be left: its key is done, or
+// reopenKey reopens a message's claim, if it has one that ended, and that message carries it from now on. It reports false where the message is to be left: its key is done, or
 // stuck under policy once, which a person has to resolve.
-func (ch *changes) reopenKey(id int64, who, why string) bool {
-	if id == 0 {
+func (ch *changes) reopenKey(m *queue.Row, who, why string) bool {
+	if m.ClaimID == 0 {
 		return true
 	}
-	c := ch.claims[id]
+	c := ch.claims[m.ClaimID]
 	if c == nil {
-		ch.unseen = append(ch.unseen, id)
+		ch.unseen = append(ch.unseen, m.ClaimID)
 		return true
 	}
 	if !c.State.Terminal() {
@@ -170,6 +170,7 @@ func (ch *changes) reopenKey(id int64, who, why string) bool {
 	if !c.Reopen(ch.tx.now) {
 		return false
 	}
+	c.MessageID, c.Lease = m.ID, 0
 	ch.saveClaim(c)
 	ch.note(note{claim: c.ID, what: "reopened", fence: c.Fence, who: who, detail: why})
 	return true

@@ -34,18 +34,19 @@ func (t *tx) applyChange(was, m *queue.Row, c queue.Change) error {
 		t.wake(m.QueueID, t.now)
 	}
 	if c.CloseKey {
-		return t.closeKey(m.ClaimID, m.LastError)
+		return t.closeKey(m, m.LastError)
 	}
 	return nil
 }
 
-// closeKey ends an open claim whose message is dead-lettered or expires, and notes it.
-func (t *tx) closeKey(id int64, why string) error {
-	if id == 0 {
+// closeKey ends the open claim of a message that is dead-lettered or expires, and notes it. A key that another message carries by now is
+// that one's.
+func (t *tx) closeKey(m *queue.Row, why string) error {
+	if m.ClaimID == 0 {
 		return nil
 	}
-	c, ok, err := t.claimByID(id)
-	if err != nil || !ok {
+	c, ok, err := t.claimByID(m.ClaimID)
+	if err != nil || !ok || c.MessageID != m.ID {
 		return err
 	}
 	held := c

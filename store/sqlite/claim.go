@@ -37,10 +37,17 @@ func (t *tx) claim(call *ledger.Call, granted map[int64]bool) (ledger.Answer, er
 	if err != nil {
 		return ledger.Answer{}, err
 	}
+	carrier, err := t.carrier(call)
+	if err != nil {
+		return ledger.Answer{}, err
+	}
 	if !known {
 		c = ledger.Claim{
 			Project: call.Project, Scope: call.Scope, Key: call.Key, Hash: hash, WorkHash: call.WorkHash, Policy: call.Policy,
 			State: ledger.New, MaxTries: max(1, call.MaxTries), Window: call.Window, OriginAt: call.OriginAt, CreatedAt: t.now,
+		}
+		if c.OriginAt.IsZero() && carrier != nil {
+			c.OriginAt = carrier.OriginAt
 		}
 		if c.OriginAt.IsZero() {
 			c.OriginAt = t.now
@@ -49,30 +56,36 @@ func (t *tx) claim(call *ledger.Call, granted map[int64]bool) (ledger.Answer, er
 			return ledger.Answer{}, err
 		}
 	}
-	held := c
-	r := c.Grant(t.now, call.Grant)
+	was, grant := c, call.Grant
+	if call.MessageID != 0 {
+		if grant.Lost, err = carrier.MayCarry(call.Project, call.Lease, c.ID); err != nil {
+			return ledger.Answer{Err: err}, nil
+		}
+	}
+	r := c.Grant(t.now, grant)
 	if r.Repeated && granted[c.ID] {
 		r = ledger.Ruling{Verdict: ledger.Busy, Wait: c.LeaseUntil.Sub(t.now)} // one of this batch has it
 	}
-	if !r.Changed {
-		return ledger.Answer{Ruling: r, Claim: c}, nil
+	links := carrier != nil && !grant.Lost && r.Links()
+	if links {
+		c.Link(r, call.MessageID, call.Lease)
 	}
-	if r.Verdict == ledger.Granted {
-		granted[c.ID] = true
-		if call.MessageID != 0 {
-			c.MessageID, c.Lease = call.MessageID, call.Lease
-		}
-	}
-	if known {
-		err = t.saveClaim(&c)
-	} else {
+	granted[c.ID] = granted[c.ID] || r.Verdict == ledger.Granted
+	switch {
+	case !known && !r.Changed:
+		return ledger.Answer{Ruling: r}, nil
+	case !known:
 		err = t.insertClaim(&c, workerClaim)
+	case r.Changed || links:
+		err = t.saveClaim(&c)
 	}
-	if err == nil {
-		err = t.noteGrant(&held, &c, r)
+	if err == nil && r.Changed {
+		err = t.noteGrant(&was, &c, r)
 	}
-	if err == nil && r.Verdict == ledger.Granted {
-		err = t.link(&c)
+	if err == nil && links && carrier.ClaimID == 0 {
+		before := *carrier
+		carrier.ClaimID = c.ID
+		err = t.saveMessage(&before, carrier)
 	}
 	return ledger.Answer{Ruling: r, Claim: c}, err
 }
@@ -109,19 +122,16 @@ func (t *tx) trimNotes(claim int64) error {
 	return err
 }
 
-// link lets the message that carries a key know it, so that what becomes of the message reaches the key. A message that
-// is not there, of another project or linked before stays as it is.
-func (t *tx) link(c *ledger.Claim) error {
-	if c.MessageID == 0 {
-		return nil
+// carrier gives the message that is to carry a call's key; nil if it names none, or one that is not there.
+func (t *tx) carrier(call *ledger.Call) (*queue.Row, error) {
+	if call.MessageID == 0 {
+		return nil, nil
 	}
-	m, ok, err := t.messageByID(c.MessageID)
-	if err != nil || !ok || m.Project != c.Project || m.ClaimID != 0 {
-		return err
+	m, ok, err := t.messageByID(call.MessageID)
+	if err != nil || !ok {
+		return nil, err
 	}
-	was := m
-	m.ClaimID = c.ID
-	return t.saveMessage(&was, &m)
+	return &m, nil
 }
 
 // linked gives the message that carries a worker's key: false if there is none.

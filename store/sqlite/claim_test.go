@@ -82,38 +82,3 @@ func TestSettleLinkedMessage(t *testing.T) {
 	say(c, ledger.Succeeded)
 	r.want("a lost lease settles nothing", r.count("SELECT count(*) FROM messages"), 1)
 }
-
-// A worker's message that is dead-lettered closes its key, and a message of another project cannot be linked.
-func TestDeadLetterClosesTheKey(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ctx := t.Context()
-	_, err := r.CreateQueue(ctx, queue.Spec{Project: 1, Name: "jobs", MaxReceives: new(1)})
-	r.ok(err)
-	_, err = r.Publish(ctx, queue.Publish{Project: 1, Queue: "jobs", Body: []byte("{}")})
-	r.ok(err)
-	m, err := r.Receive(ctx, queue.Receive{Project: 1, Queue: "jobs", Max: 1, Visibility: time.Minute})
-	r.ok(err)
-	for project := int64(2); project > 0; project-- {
-		_, err = r.Claim(ctx, ledger.Call{
-			Project: project, Scope: "s", Key: "k", Policy: ledger.Idempotent, MaxTries: 3, MessageID: m[0].ID, Lease: m[0].Lease,
-			Grant: ledger.Grant{GrantID: "g", Owner: "w", Lease: time.Minute},
-		})
-		r.ok(err)
-	}
-	out, err := r.Settle(ctx, queue.Settle{Verb: queue.Nack, Project: 1, Queue: "jobs", ID: m[0].ID, Lease: m[0].Lease})
-	r.ok(err)
-	if out[0].Status != queue.Dead {
-		t.Fatalf("%+v", out[0])
-	}
-	c, _, err := r.FindClaim(ctx, 1, "s", "k")
-	r.ok(err)
-	if c.State != ledger.Stuck {
-		t.Errorf("its key is %s, want stuck", c.State)
-	}
-	c, _, err = r.FindClaim(ctx, 2, "s", "k")
-	r.ok(err)
-	if c.State != ledger.Started {
-		t.Errorf("the other project's key is %s, want started", c.State)
-	}
-}

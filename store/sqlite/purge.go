@@ -68,5 +68,5 @@ func (t *tx) remove(m *queue.Row, why string) error {
 	if err := t.applyChange(m, m, c); err != nil {
 		return err
 	}
-	return t.closeKey(m.ClaimID, why)
+	return t.closeKey(m, why)
 }

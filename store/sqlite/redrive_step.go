@@ -124,6 +124,7 @@ func (t *tx) redriveMessage(m *queue.Row, who string) (bool, error) {
 			if !c.Reopen(t.now) {
 				return false, nil
 			}
+			c.MessageID, c.Lease = m.ID, 0
 			if err := t.saveClaim(&c); err != nil {
 				return false, err
 			}

@@ -33,7 +33,7 @@ func (r *rig) end() {
 		"an open delivery has not one message": `SELECT c.id, c.state, count(m.id) FROM claims c LEFT JOIN messages m ON m.claim_id = c.id AND m.dead_at IS NULL
 			WHERE c.kind = 'd' AND c.state NOT IN ('done', 'failed', 'stuck') GROUP BY c.id, c.state HAVING count(m.id) <> 1`,
 		"a dead letter's key is open or done": `SELECT m.id, c.state FROM messages m JOIN claims c ON m.claim_id = c.id
-			WHERE m.dead_at IS NOT NULL AND c.state NOT IN ('failed', 'stuck') AND (c.kind = 'd' OR c.state <> 'done')`,
+			WHERE m.dead_at IS NOT NULL AND c.message_id = m.id AND c.state NOT IN ('failed', 'stuck') AND (c.kind = 'd' OR c.state <> 'done')`,
 		"a redrive's numbers do not add up": `SELECT id, total, moved, left_behind FROM redrives WHERE state <> 'running' AND NOT dry_run AND total <> moved + left_behind`,
 		"a redrive's parts do not add up to it": `SELECT r.id, r.total, sum(p.total), r.moved, sum(p.moved), r.left_behind, sum(p.left_behind)
 			FROM redrives r JOIN redrive_parts p ON p.redrive = r.id GROUP BY r.id, r.total, r.moved, r.left_behind

@@ -68,6 +68,7 @@ func Run(t *testing.T, b Backend) {
 		{"words", wordTests},
 		{"reaping", reapTests},
 		{"work", workTests},
+		{"links", linkTests},
 		{"events", sendTests},
 		{"attempts", attemptTests},
 		{"acts", actTests},

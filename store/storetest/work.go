@@ -27,7 +27,6 @@ var workTests = []named{
 	{"H-L03: the effect succeeded and the ack failed: the key stays done", workAckFailed},
 	{"H-L06: of a batch whose leases run out the rest is given back, or extended", workBatch},
 	{"H-L14: a message with other work is dead-lettered with the reason, the key as it was", workMismatch},
-	{"I13: a message of another project is not linked", workForeign},
 }
 
 // work receives a message and claims its key.
@@ -267,21 +266,6 @@ func workLate(r *rig) {
 	want(r, "state", r.find("k").State, ledger.Stuck)
 	r.say(word(a, ledger.Succeeded), ledger.Done)
 	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
-}
-
-func workForeign(r *rig) {
-	r.queue("jobs")
-	r.publish(queue.Publish{Queue: "jobs"})
-	m := r.one("jobs", time.Minute)
-	r.project = 2
-	c := r.call("k")
-	c.MessageID, c.Lease = m.ID, m.Lease
-	a := r.ask(c, ledger.Granted)
-	r.say(settling(a, ledger.Permanent), ledger.Failed)
-	r.project = 1
-	want(r, "status", r.status("jobs", m.ID), queue.InFlight)
-	want(r, "dead", len(r.dead("jobs")), 0)
-	r.applied(act(queue.Ack, m))
 }
 
 func workBusy(r *rig) {

@@ -44,10 +44,9 @@ var ofProjects = []mutant{
 	{
 		id: "project-linked-message", holds: "I13", out: "a key is carried by a message of its own project",
 		edits: []edit{
-			{file: "store/sqlite/claim.go", old: "|| m.Project != c.Project ", new: ""},
-			{file: "store/postgres/sql/claim_link.sql", old: "m.id = u.id AND m.project = u.project AND", new: "m.id = u.id AND"},
+			{file: "queue/rules.go", old: "case r == nil || r.Project != project:\n\t\treturn false, ErrMessageNotFound", new: "case r == nil:\n\t\treturn false, ErrMessageNotFound"},
 		},
-		caught: suite("work", "I13: a message of another project is not linked", `message 1 is not in "jobs"`),
+		caught: suite("links", "I13: a message of another project carries no key", `message 1 is not in "jobs"`),
 	},
 	{
 		id: "project-endpoint", holds: "I13", out: "a delivery is seen by its own project",

@@ -12,6 +12,7 @@ FROM worker_claims WHERE id = ANY (ARRAY(
     (SELECT id FROM worker_claims WHERE state = 'retry' AND ambiguous AND window_s IS NOT NULL AND first_at <= now() - window_s * interval '1 s'
      ORDER BY first_at LIMIT $1)
     UNION ALL
-    (SELECT id FROM worker_claims WHERE state = 'retry' AND origin_at < now() - $2::float8 * interval '1 s' ORDER BY origin_at LIMIT $1)
+    (SELECT id FROM worker_claims WHERE state = 'retry' AND origin_at < now() - $2::float8 * interval '1 s'
+     AND (tries > 0 OR next_at < now() - $2::float8 * interval '1 s') ORDER BY origin_at LIMIT $1)
   ) x LIMIT $1))
 ORDER BY id FOR UPDATE SKIP LOCKED
