@@ -113,7 +113,7 @@ var ofKeys = []mutant{
 	},
 	{
 		id: "too-old", holds: "I8", out: "work that is older than the ledger's memory is not run",
-		edits:  []edit{{file: "ledger/rules.go", old: "\tif !c.OriginAt.IsZero() && now.Sub(c.OriginAt) > Memory {\n", new: "\tif c.OriginAt.IsZero() {\n"}},
+		edits:  []edit{{file: "ledger/rules.go", old: "\treturn !c.OriginAt.IsZero() && now.Sub(c.OriginAt) > Memory && !back\n", new: "\treturn c.OriginAt.IsZero() && back\n"}},
 		caught: suite("grants", "I8: work older than the ledger's memory is too old", "granted, want too_old"),
 	},
 	{
