@@ -243,13 +243,21 @@ func (c *Claim) Reap(now time.Time) bool {
 	return true
 }
 
+// ForgetAt is until when a claim that is done or failed is remembered; zero for every other, which is for ever.
+func (c *Claim) ForgetAt() time.Time {
+	switch {
+	case c.State != Done && c.State != Failed:
+		return time.Time{}
+	case c.Keep == 0:
+		return c.FinishedAt.Add(Memory)
+	}
+	return c.FinishedAt.Add(c.Keep)
+}
+
 // Forgotten reports whether a claim ended so long ago that its key is as one that never was.
 func (c *Claim) Forgotten(now time.Time) bool {
-	keep := c.Keep
-	if keep == 0 {
-		keep = Memory
-	}
-	return (c.State == Done || c.State == Failed) && !now.Before(c.FinishedAt.Add(keep))
+	at := c.ForgetAt()
+	return !at.IsZero() && !now.Before(at)
 }
 
 // Close ends an open claim whose message is dead-lettered or expires: failed if nothing can have happened, else stuck.

@@ -164,12 +164,14 @@ func TestDeliveriesOfTwoServersInAStorm(t *testing.T) {
 	url := pgtest.Database(t)
 	s := &deliveryStorm{T: t, servers: []*DB{openAt(t, url), openAt(t, url)}}
 	pool := s.servers[0].pool
-	audit, err := os.ReadFile("../storetest/audit_postgres.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pool.Exec(t.Context(), string(audit), pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"audit_claims_postgres.sql", "audit_postgres.sql"} {
+		audit, err := os.ReadFile("../storetest/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pool.Exec(t.Context(), string(audit), pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i := range 5 {
 		hook(t, s.servers[0], func(e *webhook.Endpoint) {

@@ -87,20 +87,20 @@ func reapWindow(r *rig) {
 	r.say(w, ledger.Retry)
 	r.reap()
 	want(r, "state in its window", r.find("k").State, ledger.Retry)
-	r.age("claims", "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
+	r.age(r.claims, "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
 	r.reap()
 	want(r, "state past it", r.find("k").State, ledger.Stuck)
 	// and without a reaper
 	a = r.ask(r.call("l", window(time.Hour)), ledger.Granted)
 	r.say(word(a, ledger.Ambiguous), ledger.Retry)
-	r.age("claims", "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
+	r.age(r.claims, "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
 	r.ask(r.call("l"), ledger.WasStuck)
 }
 
 func reapNoWindow(r *rig) {
 	a := r.ask(r.call("k"), ledger.Granted)
 	r.say(word(a, ledger.Ambiguous), ledger.Retry)
-	r.age("claims", "first_at", "id = "+itoa(a.Claim.ID), 80*24*time.Hour)
+	r.age(r.claims, "first_at", "id = "+itoa(a.Claim.ID), 80*24*time.Hour)
 	r.reap()
 	want(r, "state", r.find("k").State, ledger.Retry)
 	r.ask(r.call("k"), ledger.Granted)
@@ -109,7 +109,7 @@ func reapNoWindow(r *rig) {
 func reapWindowDefinite(r *rig) {
 	a := r.ask(r.call("k", window(time.Hour)), ledger.Granted)
 	r.say(word(a, ledger.Definite), ledger.Retry)
-	r.age("claims", "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
+	r.age(r.claims, "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
 	r.reap()
 	want(r, "state", r.find("k").State, ledger.Retry)
 	r.ask(r.call("k"), ledger.Granted)
@@ -140,9 +140,9 @@ func reapBounded(r *rig) {
 	n, err := r.ReapClaims(r.ctx, 10)
 	r.ok(err)
 	want(r, "moved", n, 10)
-	want(r, "moved, counted", r.count("SELECT count(*) FROM claims WHERE state = 'retry'"), 10)
+	want(r, "moved, counted", r.count("SELECT count(*) FROM "+r.claims+" WHERE state = 'retry'"), 10)
 	r.reap()
-	want(r, "moved at last", r.count("SELECT count(*) FROM claims WHERE state = 'retry'"), 25)
+	want(r, "moved at last", r.count("SELECT count(*) FROM "+r.claims+" WHERE state = 'retry'"), 25)
 }
 
 // river#1302.
@@ -187,7 +187,7 @@ func reapRest(r *rig) {
 	}
 	r.eventually("all keys are terminal", func() bool {
 		r.reap()
-		return r.count("SELECT count(*) FROM claims WHERE state NOT IN ('done', 'failed', 'stuck')") == 0
+		return r.count("SELECT count(*) FROM "+r.claims+" WHERE state NOT IN ('done', 'failed', 'stuck')") == 0
 	})
 	want(r, "a once never begun", r.find("0").State, ledger.Failed)
 	want(r, "a once begun", r.find("2").State, ledger.Stuck)
@@ -284,7 +284,7 @@ func reopenFailed(r *rig) {
 
 func reopenStuck(r *rig) {
 	a := r.stuck("k", window(time.Hour))
-	r.age("claims", "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
+	r.age(r.claims, "first_at", "id = "+itoa(a.Claim.ID), 2*time.Hour)
 	c, err := r.ReopenClaim(r.ctx, 1, scope, "k", "a person")
 	r.ok(err)
 	want(r, "state", c.State, ledger.Retry)
@@ -317,7 +317,10 @@ func forget(r *rig) {
 	}
 	r.stuck("stuck")
 	r.say(word(r.ask(r.call("retry"), ledger.Granted), ledger.Definite), ledger.Retry)
-	r.age("claims", "finished_at", "key LIKE '%old'", ledger.Memory+time.Hour)
+	r.age(r.claims, "finished_at", "key LIKE '%old'", ledger.Memory+time.Hour)
+	if r.b.ClaimsOnly {
+		r.age(r.claims, "forget_at", "key LIKE '%old'", ledger.Memory+time.Hour)
+	}
 	for {
 		n, err := r.ForgetClaims(r.ctx, 1)
 		r.ok(err)
@@ -325,7 +328,7 @@ func forget(r *rig) {
 			break
 		}
 	}
-	want(r, "left", r.count("SELECT count(*) FROM claims"), 4)
-	want(r, "histories of what is gone", r.count("SELECT count(*) FROM claim_notes n WHERE NOT EXISTS (SELECT 1 FROM claims c WHERE c.id = n.claim_id)"), 0)
+	want(r, "left", r.count("SELECT count(*) FROM "+r.claims), 4)
+	want(r, "histories of what is gone", r.count("SELECT count(*) FROM "+r.notes+" n WHERE NOT EXISTS (SELECT 1 FROM "+r.claims+" c WHERE c.id = n.claim_id)"), 0)
 	want(r, "a key forgotten is new", r.ask(r.call("doneold"), ledger.Granted).Claim.Fence, 1)
 }

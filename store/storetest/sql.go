@@ -8,6 +8,12 @@ import (
 	"time"
 )
 
+//go:embed audit_claims_sqlite.sql
+var auditClaimsSQLite string
+
+//go:embed audit_claims_postgres.sql
+var auditClaimsPostgres string
+
 //go:embed audit_sqlite.sql
 var auditSQLite string
 
@@ -17,12 +23,19 @@ var auditPostgres string
 // watch installs the triggers.
 func (r *rig) watch() {
 	r.Helper()
-	text := auditPostgres
+	claims, rest := auditClaimsPostgres, auditPostgres
+	if r.b.Dialect == SQLite {
+		claims, rest = auditClaimsSQLite, auditSQLite
+	}
+	text := strings.ReplaceAll(claims, " ON claims ", " ON "+r.claims+" ")
+	if !r.b.ClaimsOnly {
+		text += rest
+	}
 	if r.b.Dialect == SQLite {
 		// SQL's own clock is cut to the millisecond.
 		unit := int64(time.Second / r.b.Unit)
 		text = strings.NewReplacer("{{unit}}", strconv.FormatInt(unit, 10),
-			"{{now}}", fmt.Sprintf("(CAST(unixepoch('subsec') * 1000 AS INTEGER) + 2) * %d", unit/1000)).Replace(auditSQLite)
+			"{{now}}", fmt.Sprintf("(CAST(unixepoch('subsec') * 1000 AS INTEGER) + 2) * %d", unit/1000)).Replace(text)
 	}
 	r.exec(text)
 }

@@ -1,0 +1,3 @@
+-- $1 hash
+SELECT {{columns}}
+FROM onceward_claims WHERE hash = decode($1::text, 'hex')

@@ -1,0 +1,2 @@
+SELECT {{columns}}
+FROM onceward_claims WHERE hash = unhex(?)
