@@ -4,19 +4,11 @@ package pgtest
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const template = "onceward_template"
@@ -96,46 +88,4 @@ func makeTemplate(ctx context.Context, c *Cluster, prepare func(context.Context,
 		return fmt.Errorf("make the template: %w", err)
 	}
 	return execOn(ctx, c.URL("postgres"), "ALTER DATABASE "+template+" WITH IS_TEMPLATE true ALLOW_CONNECTIONS false")
-}
-
-// create makes a database. Somebody still in the template (a vacuum, a connection that is going) refuses the copy for a moment.
-func create(ctx context.Context, server, name, from string) error {
-	for {
-		err := execOn(ctx, server, "CREATE DATABASE "+name+from)
-		e, ok := errors.AsType[*pgconn.PgError](err)
-		if !ok || e.Code != "55006" {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func execOn(ctx context.Context, server, sql string) error {
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, sql)
-	return err
-}
-
-// withDatabase gives a server's URL with another database.
-func withDatabase(server, name string) (string, error) {
-	u, err := url.Parse(server)
-	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
-		return "", errors.New("want a URL, postgres://user@host/database")
-	}
-	u.Path = "/" + name
-	return u.String(), nil
-}
-
-func random() string {
-	b := make([]byte, 8)
-	rand.Read(b)
-	return hex.EncodeToString(b)
 }

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -12,41 +11,31 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/onceward/onceward/internal/pgtest"
 )
 
 // database is a PostgreSQL database made for one run.
 type database struct {
-	admin string
-	at    *url.URL
-	label string
-	conn  *sql.DB
+	at     *url.URL
+	conn   *sql.DB
+	dropIt func(ctx context.Context) error
 }
 
 func newDatabase(ctx context.Context, admin string) (ground, error) {
-	at, err := url.Parse(admin)
+	address, drop, err := pgtest.Scratch(ctx, admin, "onceward_verify_")
 	if err != nil {
-		return nil, fmt.Errorf("the PostgreSQL URL cannot be read: %w", err)
-	}
-	d := &database{admin: admin, at: at, label: "onceward_verify_" + strings.ToLower(rand.Text()[:12])}
-	if err := d.manage(ctx, "CREATE DATABASE "+d.label); err != nil {
-		return nil, fmt.Errorf("make a database of its own: %w", err)
-	}
-	d.at.Path = "/" + d.label
-	if d.conn, err = sql.Open("pgx", d.at.String()); err != nil {
 		return nil, err
+	}
+	d := &database{dropIt: drop}
+	if d.at, err = url.Parse(address); err == nil {
+		d.conn, err = sql.Open("pgx", address)
+	}
+	if err != nil {
+		return nil, errors.Join(err, drop(ctx))
 	}
 	d.conn.SetMaxOpenConns(3)
 	return d, nil
-}
-
-// manage runs a statement on the database that the URL names.
-func (d *database) manage(ctx context.Context, statement string) error {
-	c, err := sql.Open("pgx", d.admin)
-	if err != nil {
-		return err
-	}
-	_, err = c.ExecContext(ctx, statement)
-	return errors.Join(err, c.Close())
 }
 
 func (d *database) name() string { return "postgres" }
@@ -103,10 +92,10 @@ func (d *database) lapse(ctx context.Context, claim bool) error {
 func (d *database) drop(keep bool) error {
 	err := d.conn.Close()
 	if keep {
-		fmt.Fprintln(os.Stderr, "kept:", d.label)
+		fmt.Fprintln(os.Stderr, "kept:", strings.TrimPrefix(d.at.Path, "/"))
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return errors.Join(err, d.manage(ctx, "DROP DATABASE "+d.label+" WITH (FORCE)"))
+	return errors.Join(err, d.dropIt(ctx))
 }
