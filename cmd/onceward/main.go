@@ -20,6 +20,7 @@ type commands struct {
 	Migrate migrateCmd `cmd:"" help:"Show a store's migrations and apply them."`
 	Receive receiveCmd `cmd:"" help:"Run a local webhook receiver to try things with."`
 	Verify  verifyCmd  `cmd:"" help:"Kill servers where they can die, and count what the receiver saw."`
+	Bench   benchCmd   `cmd:"" help:"Put load on servers, and report rates, latencies and processor time."`
 
 	Queue    queueCmd    `cmd:"" group:"clients" help:"Queues and their messages."`
 	Endpoint endpointCmd `cmd:"" group:"clients" help:"Endpoints: where events go."`

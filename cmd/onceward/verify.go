@@ -41,26 +41,11 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 		return err
 	}
 	config := verify.Config{Program: program, Times: c.Times, Lanes: c.Lanes, Only: c.Case, Seed: c.Seed, Keep: c.Keep}
-	switch {
-	case c.Store == "" || c.Store == "both":
-		config.SQLite = true
-		url, stop, err := verify.OwnCluster(ctx)
-		if err != nil {
-			if c.Store != "" {
-				return err
-			}
-			fmt.Fprintf(os.Stderr, "only on SQLite: %v\n", err)
-			break
-		}
-		defer stop()
-		config.Postgres = url
-	case c.Store == "sqlite" || strings.HasPrefix(c.Store, "sqlite:"):
-		config.SQLite = true
-	case strings.HasPrefix(c.Store, "postgres://") || strings.HasPrefix(c.Store, "postgresql://"):
-		config.Postgres = c.Store
-	default:
-		return usage("--store is %q; it is sqlite (in files of their own), postgres://… or both", onceward.RedactStore(c.Store))
+	var stop func()
+	if config.SQLite, config.Postgres, stop, err = onStores(ctx, c.Store); err != nil {
+		return err
 	}
+	defer stop()
 	todo := len(verify.Cases())
 	if c.Case != "" {
 		todo = 1
@@ -86,4 +71,28 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 		err = errNotHeld
 	}
 	return err
+}
+
+// onStores reads --store of a command that makes stores of its own: sqlite; a server of PostgreSQL; both, the second on a cluster of its own; "" is
+// both where there is a PostgreSQL on this machine, else SQLite.
+func onStores(ctx context.Context, store string) (sqlite bool, postgres string, stop func(), err error) {
+	stop = func() {}
+	switch {
+	case store == "" || store == "both":
+		postgres, end, err := verify.OwnCluster(ctx)
+		switch {
+		case err == nil:
+			stop = end
+		case store != "":
+			return false, "", stop, err
+		default:
+			fmt.Fprintf(os.Stderr, "only on SQLite: %v\n", err)
+		}
+		return true, postgres, stop, nil
+	case store == "sqlite" || strings.HasPrefix(store, "sqlite:"):
+		return true, "", stop, nil
+	case strings.HasPrefix(store, "postgres://") || strings.HasPrefix(store, "postgresql://"):
+		return false, store, stop, nil
+	}
+	return false, "", stop, usage("--store is %q; it is sqlite (in files of their own), postgres://… or both", onceward.RedactStore(store))
 }

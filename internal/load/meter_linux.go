@@ -1,0 +1,207 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// tick is a unit of /proc's times: USER_HZ is 100 on Linux.
+const tick = 10 * time.Millisecond
+
+// meter reads /proc: the times and the writes of the processes that have a part in a case.
+type meter struct {
+	server     int
+	postmaster int // 0: none, or not on this machine
+	remote     bool
+	was        sample
+}
+
+type sample struct {
+	at                       time.Time
+	client, server, database time.Duration
+	machine                  time.Duration // all that is not idle
+	written                  int64
+	unread                   bool // what was written cannot be told
+}
+
+func newMeter(ctx context.Context, store string, server int) (*meter, error) {
+	m := &meter{server: server}
+	if !strings.HasPrefix(store, "postgres") {
+		return m, nil
+	}
+	c, err := pgx.Connect(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(ctx)
+	var backend int
+	if err := c.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
+		return nil, err
+	}
+	p, err := readProcess(backend)
+	if m.remote = err != nil || !strings.HasPrefix(p.name, "postgres"); !m.remote {
+		m.postmaster = p.parent
+	}
+	return m, nil
+}
+
+func (m *meter) begin() (err error) {
+	m.was, err = m.sample()
+	return err
+}
+
+func (m *meter) end(jobs int64) (*Cost, error) {
+	now, err := m.sample()
+	if err != nil || jobs == 0 {
+		return nil, err
+	}
+	per := func(d time.Duration) float64 { return d.Seconds() * 10_000 / float64(jobs) }
+	client, server, database := now.client-m.was.client, now.server-m.was.server, now.database-m.was.database
+	c := &Cost{CPU: per(client + server + database), Client: per(client), Server: per(server), Memory: peak(m.server)}
+	if !m.remote {
+		d := per(database)
+		c.Database = &d
+	}
+	if !now.unread && !m.was.unread && !m.remote {
+		w := float64(now.written-m.was.written) / float64(jobs)
+		c.Written = &w
+	}
+	all := time.Duration(runtime.NumCPU()) * now.at.Sub(m.was.at)
+	c.Others = max(0, (now.machine-m.was.machine-client-server-database).Seconds()/all.Seconds())
+	return c, nil
+}
+
+func (m *meter) sample() (sample, error) {
+	s := sample{at: time.Now()}
+	var self syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+		return s, err
+	}
+	s.client = time.Duration(self.Utime.Nano() + self.Stime.Nano())
+	p, err := readProcess(m.server)
+	if err != nil {
+		return s, err
+	}
+	s.server = p.own
+	s.add(m.server)
+	if m.postmaster != 0 {
+		if err := s.cluster(m.postmaster); err != nil {
+			return s, err
+		}
+	}
+	s.machine, err = busy()
+	return s, err
+}
+
+// cluster adds up the postmaster, its children, and those of them that have ended.
+func (s *sample) cluster(postmaster int) error {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return err
+	}
+	for _, f := range stats {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if err != nil {
+			continue
+		}
+		p, err := readProcess(pid)
+		switch {
+		case err != nil: // it has ended
+		case pid == postmaster:
+			s.database += p.own + p.children
+			s.add(pid)
+		case p.parent == postmaster:
+			s.database += p.own
+			s.add(pid)
+		}
+	}
+	return nil
+}
+
+// add counts what a process wrote to disk.
+func (s *sample) add(pid int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	_, after, ok := strings.Cut(string(text), "\nwrite_bytes: ")
+	number, _, _ := strings.Cut(after, "\n")
+	n, e := strconv.ParseInt(number, 10, 64)
+	if err != nil || !ok || e != nil {
+		s.unread = true
+		return
+	}
+	s.written += n
+}
+
+type process struct {
+	name          string
+	parent        int
+	own, children time.Duration // children: those that have ended
+}
+
+// readProcess reads proc_pid_stat(5).
+func readProcess(pid int) (process, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return process{}, err
+	}
+	return parseProcess(string(text))
+}
+
+func parseProcess(s string) (process, error) {
+	open, end := strings.IndexByte(s, '('), strings.LastIndexByte(s, ')')
+	if open < 0 || end < open {
+		return process{}, fmt.Errorf("no name in %q", s)
+	}
+	p := process{name: s[open+1 : end]}
+	fields := strings.Fields(s[end+1:]) // the state is fields[0]
+	if len(fields) < 15 {
+		return process{}, fmt.Errorf("too short: %q", s)
+	}
+	number := func(i int) time.Duration {
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0
+		}
+		return time.Duration(n)
+	}
+	p.parent = int(number(1))
+	p.own, p.children = (number(11)+number(12))*tick, (number(13)+number(14))*tick
+	return p, nil
+}
+
+// busy is what the machine's processors did so far, idle and waiting not counted.
+func busy() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	var sum time.Duration
+	for i, f := range strings.Fields(strings.TrimPrefix(line, "cpu ")) {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/stat: %q", line)
+		}
+		if i != 3 && i != 4 && i < 8 { // idle, iowait; guests are counted in user
+			sum += time.Duration(n) * tick
+		}
+	}
+	return sum, nil
+}
+
+// peak is the most memory that a process had resident, in MiB; 0 where the kernel does not tell.
+func peak(pid int) float64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	number, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+	kib, _ := strconv.ParseFloat(number, 64)
+	return kib / 1024
+}

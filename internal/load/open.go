@@ -1,0 +1,201 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/onceward/onceward/internal/child"
+)
+
+const (
+	apiKey     = "bench-bench-bench-bench"
+	secretsKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+)
+
+// load is one case under way.
+type load struct {
+	Config
+	round   string // of the keys
+	server  *child.Server
+	client  *http.Client
+	filler  string
+	meter   *meter
+	row     Row
+	mu      sync.Mutex
+	latency *hdrhistogram.Histogram
+	failed  atomic.Int64
+	why     error // of the first that failed
+}
+
+func open(ctx context.Context, c Config, store string) (*load, error) {
+	l := &load{Config: c, filler: filler(c.Size), latency: hdrhistogram.New(1, (10 * time.Minute).Microseconds(), 3)}
+	var err error
+	if l.server, err = child.Start(ctx, c.Program, "onceward-bench", store, "ONCEWARD_API_KEY="+apiKey, "ONCEWARD_SECRETS_KEY="+secretsKey); err != nil {
+		return nil, err
+	}
+	l.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4 * c.Callers}, Timeout: time.Minute}
+	l.meter, err = newMeter(ctx, store, l.server.Process.Pid)
+	if err != nil {
+		l.server.Kill()
+	}
+	return l, err
+}
+
+func (l *load) close(ctx context.Context) error {
+	l.client.CloseIdleConnections()
+	return l.server.Stop(ctx)
+}
+
+// filler is text for a payload of size bytes, which has some beside it.
+func filler(size int) string {
+	const words = "lorem ipsum dolor sit amet, "
+	return strings.Repeat(words, size/len(words)+1)[:max(0, size-24)]
+}
+
+// call makes a call and reads its data into to, if that is not nil.
+func (l *load) call(ctx context.Context, method, path string, body any, to any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return l.send(ctx, method, path, b, to)
+}
+
+func (l *load) send(ctx context.Context, method, path string, body []byte, to any) error {
+	r, err := http.NewRequestWithContext(ctx, method, l.server.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+apiKey)
+	r.Header.Set("Content-Type", "application/json")
+	a, err := l.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	switch {
+	case err != nil:
+		return err
+	case a.StatusCode != 200:
+		return fmt.Errorf("%s %s: %d %s", method, path, a.StatusCode, text)
+	case to == nil:
+		return nil
+	}
+	return json.Unmarshal(text, &struct {
+		Data any `json:"data"`
+	}{to})
+}
+
+// fail counts a call that failed.
+func (l *load) fail(err error) {
+	l.failed.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == nil {
+		l.why = err
+	}
+}
+
+func (l *load) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == nil {
+		return errors.New("it took too long")
+	}
+	return l.why
+}
+
+// took records a latency.
+func (l *load) took(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latency.RecordValue(max(1, min(d.Microseconds(), l.latency.HighestTrackableValue())))
+}
+
+func (l *load) quantile(q float64) float64 {
+	return float64(l.latency.ValueAtQuantile(q)) / 1000
+}
+
+// measure takes what f costs, and how many jobs it answers that it did.
+func (l *load) measure(f func() (jobs int64)) error {
+	if err := l.meter.begin(); err != nil {
+		return err
+	}
+	began := time.Now()
+	l.row.Jobs = f()
+	l.row.Seconds = time.Since(began).Seconds()
+	l.row.Failed = l.failed.Load()
+	var err error
+	l.row.Cost, err = l.meter.end(l.row.Jobs)
+	return err
+}
+
+// clock gives out calls: by the rate, or as fast as they are asked for.
+type clock struct {
+	began time.Time
+	rate  float64
+	end   time.Time
+	next  atomic.Int64
+}
+
+func (l *load) newClock() *clock {
+	now := time.Now()
+	return &clock{began: now, rate: l.Rate, end: now.Add(l.For)}
+}
+
+// due gives when call i is due. Without a rate a call is due when it is asked for.
+func (c *clock) due(i int64) time.Time {
+	if c.rate <= 0 {
+		return time.Now()
+	}
+	return c.began.Add(time.Duration(float64(i) / c.rate * float64(time.Second)))
+}
+
+// each has the callers make calls until the time is over, each with its number and when it was due. It waits for all of them.
+func (l *load) each(ctx context.Context, c *clock, call func(i int64, due time.Time)) {
+	var all sync.WaitGroup
+	for range l.Callers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				i := c.next.Add(1) - 1
+				due := c.due(i)
+				if !due.Before(c.end) {
+					return
+				}
+				time.Sleep(time.Until(due))
+				call(i, due)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// share has the callers make n calls between them.
+func (l *load) share(ctx context.Context, n int, call func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range l.Callers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				call(i)
+			}
+		})
+	}
+	all.Wait()
+}
