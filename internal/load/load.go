@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onceward/onceward/internal/cost"
 	"github.com/onceward/onceward/internal/pgtest"
 )
 
@@ -34,19 +35,19 @@ type Config struct {
 
 // Row is what one case showed.
 type Row struct {
-	Case      string  `json:"case"`
-	Store     string  `json:"store"`
-	Unit      string  `json:"unit"`
-	Rate      float64 `json:"rate_per_second"` // asked for; 0: as fast as it goes
-	Jobs      int64   `json:"jobs"`
-	Failed    int64   `json:"failed"`
-	Seconds   float64 `json:"seconds"`
-	PerSecond float64 `json:"per_second"`
-	P50       float64 `json:"p50_ms"`
-	P99       float64 `json:"p99_ms"`
-	P999      float64 `json:"p999_ms"`
-	Most      float64 `json:"max_ms"`
-	Cost      *Cost   `json:"cost"` // null where the system does not tell it
+	Case      string     `json:"case"`
+	Store     string     `json:"store"`
+	Unit      string     `json:"unit"`
+	Rate      float64    `json:"rate_per_second"` // asked for; 0: as fast as it goes
+	Jobs      int64      `json:"jobs"`
+	Failed    int64      `json:"failed"`
+	Seconds   float64    `json:"seconds"`
+	PerSecond float64    `json:"per_second"`
+	P50       float64    `json:"p50_ms"`
+	P99       float64    `json:"p99_ms"`
+	P999      float64    `json:"p999_ms"`
+	Most      float64    `json:"max_ms"`
+	Cost      *cost.Cost `json:"cost"` // null where the system does not tell it
 }
 
 // kase is one kind of load.

@@ -16,6 +16,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/onceward/onceward/internal/child"
+	"github.com/onceward/onceward/internal/cost"
 )
 
 const (
@@ -30,7 +31,7 @@ type load struct {
 	server  *child.Server
 	client  *http.Client
 	filler  string
-	meter   *meter
+	meter   *cost.Meter
 	row     Row
 	mu      sync.Mutex
 	latency *hdrhistogram.Histogram
@@ -45,7 +46,7 @@ func open(ctx context.Context, c Config, store string) (*load, error) {
 		return nil, err
 	}
 	l.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4 * c.Callers}, Timeout: time.Minute}
-	l.meter, err = newMeter(ctx, store, l.server.Process.Pid)
+	l.meter, err = cost.New(ctx, store, l.server.Process.Pid)
 	if err != nil {
 		l.server.Kill()
 	}
@@ -130,7 +131,7 @@ func (l *load) quantile(q float64) float64 {
 
 // measure takes what f costs, and how many jobs it answers that it did.
 func (l *load) measure(f func() (jobs int64)) error {
-	if err := l.meter.begin(); err != nil {
+	if err := l.meter.Begin(); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -138,7 +139,7 @@ func (l *load) measure(f func() (jobs int64)) error {
 	l.row.Seconds = time.Since(began).Seconds()
 	l.row.Failed = l.failed.Load()
 	var err error
-	l.row.Cost, err = l.meter.end(l.row.Jobs)
+	l.row.Cost, err = l.meter.End(l.row.Jobs)
 	return err
 }
 

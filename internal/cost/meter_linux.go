@@ -1,4 +1,4 @@
-package load
+package cost
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // tick is a unit of /proc's times: USER_HZ is 100 on Linux.
 const tick = 10 * time.Millisecond
 
-// meter reads /proc: the times and the writes of the processes that have a part in a case.
-type meter struct {
+// Meter reads /proc: the times and the writes of this process, which is the client, of a server, and of a PostgreSQL.
+type Meter struct {
 	server     int
 	postmaster int // 0: none, or not on this machine
 	remote     bool
@@ -33,8 +33,9 @@ type sample struct {
 	unread                   bool // what was written cannot be told
 }
 
-func newMeter(ctx context.Context, store string, server int) (*meter, error) {
-	m := &meter{server: server}
+// New makes one. Of a PostgreSQL that is not on this machine nothing is known.
+func New(ctx context.Context, store string, server int) (*Meter, error) {
+	m := &Meter{server: server}
 	if !strings.HasPrefix(store, "postgres") {
 		return m, nil
 	}
@@ -54,12 +55,14 @@ func newMeter(ctx context.Context, store string, server int) (*meter, error) {
 	return m, nil
 }
 
-func (m *meter) begin() (err error) {
+// Begin takes the state before the work.
+func (m *Meter) Begin() (err error) {
 	m.was, err = m.sample()
 	return err
 }
 
-func (m *meter) end(jobs int64) (*Cost, error) {
+// End gives what was used since Begin, for so many jobs; nil for none.
+func (m *Meter) End(jobs int64) (*Cost, error) {
 	now, err := m.sample()
 	if err != nil || jobs == 0 {
 		return nil, err
@@ -80,13 +83,12 @@ func (m *meter) end(jobs int64) (*Cost, error) {
 	return c, nil
 }
 
-func (m *meter) sample() (sample, error) {
+func (m *Meter) sample() (sample, error) {
 	s := sample{at: time.Now()}
-	var self syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+	var err error
+	if s.client, err = Self(); err != nil {
 		return s, err
 	}
-	s.client = time.Duration(self.Utime.Nano() + self.Stime.Nano())
 	p, err := readProcess(m.server)
 	if err != nil {
 		return s, err
@@ -94,7 +96,7 @@ func (m *meter) sample() (sample, error) {
 	s.server = p.own
 	s.add(m.server)
 	if m.postmaster != 0 {
-		if err := s.cluster(m.postmaster); err != nil {
+		if s.database, err = cluster(m.postmaster, s.add); err != nil {
 			return s, err
 		}
 	}
@@ -102,11 +104,20 @@ func (m *meter) sample() (sample, error) {
 	return s, err
 }
 
-// cluster adds up the postmaster, its children, and those of them that have ended.
-func (s *sample) cluster(postmaster int) error {
+// Self is the processor time that this process has used.
+func Self() (time.Duration, error) {
+	var r syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
+}
+
+// Cluster is the processor time that a PostgreSQL has used: the postmaster, its children, and those of them that have ended.
+func Cluster(postmaster int) (time.Duration, error) { return cluster(postmaster, func(int) {}) }
+
+func cluster(postmaster int, each func(pid int)) (sum time.Duration, err error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, f := range stats {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
@@ -117,14 +128,14 @@ func (s *sample) cluster(postmaster int) error {
 		switch {
 		case err != nil: // it has ended
 		case pid == postmaster:
-			s.database += p.own + p.children
-			s.add(pid)
+			sum += p.own + p.children
+			each(pid)
 		case p.parent == postmaster:
-			s.database += p.own
-			s.add(pid)
+			sum += p.own
+			each(pid)
 		}
 	}
-	return nil
+	return sum, nil
 }
 
 // add counts what a process wrote to disk.

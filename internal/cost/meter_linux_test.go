@@ -1,4 +1,4 @@
-package load
+package cost
 
 import (
 	"context"
@@ -23,25 +23,25 @@ func TestParseProcess(t *testing.T) {
 
 // What this process does is counted as the client's, and as its own where it is the server.
 func TestMeterCountsWork(t *testing.T) {
-	m, err := newMeter(context.Background(), "sqlite:x", os.Getpid())
+	m, err := New(context.Background(), "sqlite:x", os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.begin(); err != nil {
+	if err := m.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	for from := cpu(t, m); cpu(t, m)-from < 200*time.Millisecond; {
+	for from := cpu(t); cpu(t)-from < 200*time.Millisecond; {
 	}
-	c, err := m.end(10_000)
+	c, err := m.End(10_000)
 	if err != nil || c.Client < 0.19 || c.Server < 0.18 || c.CPU != c.Client+c.Server+*c.Database || c.Memory < 1 {
 		t.Errorf("%+v %v; want 0.2 s of client and of server, and some memory", c, err)
 	}
 }
 
-func cpu(t *testing.T, m *meter) time.Duration {
-	s, err := m.sample()
+func cpu(t *testing.T) time.Duration {
+	d, err := Self()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.client
+	return d
 }

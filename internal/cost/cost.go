@@ -1,4 +1,5 @@
-package load
+// Package cost measures what work takes, over all the processes that have a part in it.
+package cost
 
 // Cost is what the jobs of a case took, over all processes.
 type Cost struct {
