@@ -81,7 +81,7 @@ func TestPublishHash(t *testing.T) {
 		{`{"payload":1,"headers":{"a":"b"}}`},
 		{`{"payload":1,"headers":{"a":"bc"}}`},
 		{`{"payload":1,"headers":{"ab":"c"}}`},
-		{`{"payload":1,"origin_at":"2026-07-26T00:00:00Z"}`, `{"payload":1,"origin_at":"2026-07-26T02:00:00+02:00"}`},
+		{`{"payload":1,"origin_at":"2026-07-26T00:00:00Z"}`, `{"payload":1,"origin_at":"2026-07-26T02:00:00+02:00"}`, `{"payload":1,"origin_at":"2026-07-26t00:00:00z"}`},
 		{`{"payload":1}`, `{"payload":1,"origin_at":null}`},
 	}
 	seen := map[string]string{}

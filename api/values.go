@@ -92,8 +92,9 @@ func (m *moment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 const wantTime = "a time of RFC 3339 since 1970, like 2026-07-26T00:38:42.320888Z"
 
+// parseTime reads a time; its T and Z may be small (RFC 3339, section 5.6).
 func parseTime(s string) (time.Time, bool) {
-	t, err := time.Parse(time.RFC3339Nano, s)
+	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s))
 	return t.UTC().Truncate(time.Microsecond), err == nil && t.Year() >= 1970
 }
 
