@@ -95,7 +95,7 @@ func (c *Client) PublishBatch(ctx context.Context, queue string, messages []NewM
 			return nil, err
 		}
 	}
-	return batch[Published](ctx, c, "/v1/queue/publish_batch", queue, "messages", items)
+	return many[Published](ctx, c, "/v1/queue/publish_batch", queue, "messages", items)
 }
 
 // Receive says what to consume.

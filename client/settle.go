@@ -122,11 +122,11 @@ func settleBatch(ctx context.Context, c *Client, verb, queue string, receipts []
 	for i, r := range receipts {
 		items[i] = item(target{Receipt: r})
 	}
-	return batch[Settled](ctx, c, "/v1/queue/"+verb+"_batch", queue, "items", items)
+	return many[Settled](ctx, c, "/v1/queue/"+verb+"_batch", queue, "items", items)
 }
 
-// batch makes a call of many items and reads each one's answer or error.
-func batch[T, I any](ctx context.Context, c *Client, path, queue, name string, items []I) ([]Result[T], error) {
+// many makes a call of many items and reads each one's answer or error.
+func many[T, I any](ctx context.Context, c *Client, path, queue, name string, items []I) ([]Result[T], error) {
 	list, err := manyOf(items)
 	if err != nil {
 		return nil, err
