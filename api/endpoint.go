@@ -185,7 +185,7 @@ func (c *call) testEndpoint() (any, error) {
 		now := time.Now()
 		ev := webhook.NewEvent{Project: c.project, EventID: ids.NewEventID(now), Type: testEventType, Tenant: e.Tenant, Endpoints: []int64{id}}
 		ev.Payload = []byte(`{"type":"` + testEventType + `","endpoint_id":"` + c.IDs.Encode(ids.Endpoint, c.project, id) + `","sent_at":"` + now.UTC().Format(timeLayout) + `"}`)
-		if ev.Hash, err = eventHash(&ev); err != nil {
+		if err := ev.SetHash(); err != nil {
 			return nil, err
 		}
 		sent, err := c.Store.Send(ctx, ev)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/webhook"
@@ -43,7 +44,7 @@ func (c *call) sendEvent() (any, error) {
 	if err := ev.Check(); err != nil {
 		return nil, err
 	}
-	if ev.Hash, err = eventHash(&ev); err != nil {
+	if err := ev.SetHash(); err != nil {
 		return nil, err
 	}
 	key, err := c.idempotencyKey(r.Key)
@@ -51,7 +52,7 @@ func (c *call) sendEvent() (any, error) {
 		return nil, err
 	}
 	if key != "" {
-		hash, err := fingerprint(sameEvent{ev.Hash, or(r.EventID, "")})
+		hash, err := canon.Hash(sameEvent{ev.Hash, or(r.EventID, "")})
 		if err != nil {
 			return nil, err
 		}
@@ -72,15 +73,6 @@ func (c *call) sendEvent() (any, error) {
 type sameEvent struct {
 	Content []byte
 	EventID string // that the client gave
-}
-
-// eventHash hashes an event's content: the same for two events that say the same, whatever their ids.
-func eventHash(e *webhook.NewEvent) ([]byte, error) {
-	return fingerprint(struct {
-		Type, Tenant, Subject string
-		Endpoints             []int64 // sorted, each once
-		Payload               jsontext.Value
-	}{e.Type, e.Tenant, e.Subject, e.Endpoints, e.Payload})
 }
 
 // endpointIDs gives the endpoints that an event names, as a set.

@@ -3,10 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json/jsontext"
-	"encoding/json/v2"
-	"fmt"
 	"strings"
 
 	"github.com/onceward/onceward/idempotency"
@@ -56,10 +52,7 @@ func parseKey(field, s string) (string, error) {
 	if strings.HasPrefix(s, `"`) {
 		key, ok = unquote(s)
 	}
-	for i := range len(key) {
-		ok = ok && ' ' <= key[i] && key[i] <= '~'
-	}
-	if !ok || key == "" || len(key) > queue.MaxKey {
+	if !ok || queue.CheckKey(field, key) != nil {
 		return "", fault.Invalid(field, "the idempotency key %s is not 1 to %d printable ASCII characters, bare or quoted", fault.Quote(s), queue.MaxKey)
 	}
 	return key, nil
@@ -99,7 +92,7 @@ func (c *call) once(key *string, request any, effect func(ctx context.Context) (
 	if k == "" {
 		return effect(c.ctx)
 	}
-	hash, err := fingerprint(request)
+	hash, err := canon.Hash(request)
 	if err != nil {
 		return nil, err
 	}
@@ -132,19 +125,4 @@ type secretive interface{ withoutSecret() any }
 
 func (c *call) request(key string, hash []byte) idempotency.Request {
 	return idempotency.Request{Project: c.project, Scope: c.r.Method + " " + c.r.URL.Path, Key: key, Hash: hash}
-}
-
-// fingerprint hashes a request that is made of plain values and payloads. Zero fields are left out, so that a field that a later
-// version adds does not make another request of one that is sent again across the upgrade.
-func fingerprint(request any) ([]byte, error) {
-	b, err := json.Marshal(request, json.Deterministic(true), json.OmitZeroStructFields(true))
-	if err != nil {
-		return nil, fmt.Errorf("write a request's form: %w", err)
-	}
-	form, err := canon.Append(nil, jsontext.Value(b))
-	if err != nil {
-		return nil, fmt.Errorf("write a request's form: %w", err)
-	}
-	h := sha256.Sum256(form)
-	return h[:], nil
 }

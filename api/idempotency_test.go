@@ -57,7 +57,8 @@ func TestPublishHash(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		h, err := publishHash(&p)
+		err = p.SetKey("k")
+		h := p.Hash
 		if err != nil || len(h) != 32 {
 			t.Fatalf("%s: %x %v", body, h, err)
 		}

@@ -2,12 +2,8 @@ package api
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json/jsontext"
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
@@ -67,40 +63,6 @@ func sameJSON(a, b jsontext.Value) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// setKey gives a message its key and the hash of what it says.
-func setKey(p *queue.Publish, key string) (err error) {
-	if p.Key = key; key != "" {
-		p.Hash, err = publishHash(p)
-	}
-	return err
-}
-
-// publishHash is the same for two publishes that say the same: defaults filled in, the payload by its canonical form, origin_at only
-// where it was given. It is kept with keys, so its form does not change.
-func publishHash(p *queue.Publish) ([]byte, error) {
-	b := make([]byte, 0, 128+2*len(p.Body))
-	b = append(b, 1) // the form's version
-	b = binary.BigEndian.AppendUint64(b, uint64(p.Delay/time.Microsecond))
-	b = append(b, byte(p.Priority))
-	b = appendPart(b, p.Group)
-	origin := int64(-1)
-	if !p.OriginAt.IsZero() {
-		origin = p.OriginAt.UnixMicro()
-	}
-	b = binary.BigEndian.AppendUint64(b, uint64(origin))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(p.Headers)))
-	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
-		b = appendPart(appendPart(b, name), p.Headers[name])
-	}
-	b, err := canon.Append(b, slices.Clone(p.Body))
-	h := sha256.Sum256(b)
-	return h[:], err
-}
-
-func appendPart(b []byte, s string) []byte {
-	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
-}
-
 type publishRequest struct {
 	Queue *string `json:"queue"`
 	publishItem
@@ -123,7 +85,7 @@ func (c *call) publish() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := setKey(&p, key); err != nil {
+	if err := p.SetKey(key); err != nil {
 		return nil, err
 	}
 	out, err := c.Store.Publish(c.ctx, p)

@@ -92,7 +92,7 @@ func (c *call) batchMessage(it *publishItem, name, batchKey string, i int) (queu
 		}
 		key = own
 	}
-	return p, setKey(&p, key)
+	return p, p.SetKey(key)
 }
 
 func batchSize(name string, n int, missing bool) error {

@@ -86,6 +86,22 @@ func NotEmpty(name string) error {
 	return fault.New(fault.QueueNotEmpty, "queue %q is not empty", name).WithHint("purge it, or delete it with force=true")
 }
 
+// InUse says that a queue cannot be deleted yet: a transaction that is open has published to it.
+func InUse(name string) error {
+	return &fault.Error{
+		Code: fault.Unavailable, Message: fmt.Sprintf("queue %q cannot be deleted now: a transaction that is still open has published to it", name),
+		Hint: "try again once that transaction is over", RetryAfter: time.Second,
+	}
+}
+
+// KeyHeld says that a publish under a key cannot be answered yet: a transaction that is open has the key.
+func (p *Publish) KeyHeld() error {
+	return &fault.Error{
+		Code: fault.Unavailable, Message: fmt.Sprintf("the idempotency key %q of queue %q is in a transaction that is still open", p.Key, p.Queue),
+		Hint: "send the same request again, under the same key, once that transaction is over", RetryAfter: time.Second,
+	}
+}
+
 // Takes refuses to delete a queue that takes the dead letters of another.
 func Takes(name string) error {
 	return fault.New(fault.Conflict, "queue %q takes the dead letters of another queue", name).WithHint("delete that one first, or give it another dlq")

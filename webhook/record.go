@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -22,6 +23,14 @@ func (n *NewEvent) Again(hash []byte) error {
 	}
 	return fault.New(fault.EventIDReused, "the event_id %q was used for an event with other content", n.EventID).
 		WithHint("send other content under an event_id of its own")
+}
+
+// IDHeld says that an event cannot be answered yet: a transaction that is open has its id.
+func (n *NewEvent) IDHeld() error {
+	return &fault.Error{
+		Code: fault.Unavailable, Message: fmt.Sprintf("the event_id %q is in a transaction that is still open", n.EventID),
+		Hint: "send the same event again once that transaction is over", RetryAfter: time.Second,
+	}
 }
 
 // Stand fills in what a delivery's newest send says of it: its claim, the grants of former sends (base), and whether it was cancelled.

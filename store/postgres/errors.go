@@ -92,6 +92,12 @@ func (db *DB) fault(ctx context.Context, err error) error {
 	return &fault.Error{Code: fault.Unavailable, Message: msg, Hint: "send the same request again, under the same key", RetryAfter: time.Second, Err: err}
 }
 
+// lockTimeout reports whether a statement failed since it waited as long for a lock as it may.
+func lockTimeout(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "55P03"
+}
+
 // badItem reports whether a batch may have failed by one item's fault: a value that the database refuses.
 func badItem(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)

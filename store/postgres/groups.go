@@ -52,18 +52,31 @@ func (c *groupCache) put(n groupName, id int64) {
 }
 
 // groupsOf gives the ids of the items' groups: 0 for the ungrouped, -1, which is no group, for a queue that is not there.
-// Those that are missing are made, in a transaction of their own: it holds no key and no message, so it can be in nobody's
-// way.
 func (db *DB) groupsOf(ctx context.Context, items []queue.Publish, todo []int) ([]int64, error) {
 	out := make([]int64, len(todo))
-	missing := map[groupName][]int{}
+	var names []groupName
+	var at []int
 	for n, i := range todo {
 		if p := &items[i]; p.Group != "" {
-			name := groupName{p.Project, p.Queue, p.Group}
-			if out[n] = db.groupIDs.get(name); out[n] == 0 {
-				out[n] = -1
-				missing[name] = append(missing[name], n)
-			}
+			names, at = append(names, groupName{p.Project, p.Queue, p.Group}), append(at, n)
+		}
+	}
+	ids, err := db.groupsNamed(ctx, names)
+	for i, n := range at {
+		out[n] = ids[i]
+	}
+	return out, err
+}
+
+// groupsNamed gives the ids of groups, -1 for one of a queue that is not there. Those that are missing are made, in a transaction of their own: it holds no
+// key and no message, so it can be in nobody's way.
+func (db *DB) groupsNamed(ctx context.Context, wanted []groupName) ([]int64, error) {
+	out := make([]int64, len(wanted))
+	missing := map[groupName][]int{}
+	for i, name := range wanted {
+		if out[i] = db.groupIDs.get(name); out[i] == 0 {
+			out[i] = -1
+			missing[name] = append(missing[name], i)
 		}
 	}
 	if len(missing) == 0 {

@@ -50,6 +50,8 @@ type DB struct {
 	takes    gather
 	turns    lowMarks // of groups: place 0 alone
 	ticks    groupTicks
+	wakes    wakeMarks
+	held     chan struct{} // a place for each call that waits for somebody's transaction
 
 	publishes *batch.Batcher[queue.Publish, queue.Published]
 	settles   *batch.Batcher[queue.Settle, queue.Settled]
@@ -72,7 +74,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{opts: o}
+	db := &DB{opts: o, held: make(chan struct{}, maxHeld)}
 	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		db.groupIDs.forget() // it may be another database by now: a standby that took over without the last commits
 		db.ticks.forget()
@@ -145,6 +147,9 @@ func (db *DB) prepare(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrateLock); err != nil {
 			return err
 		}
+		if err := tx.makeSchema(ctx); err != nil {
+			return err
+		}
 		applied := 0
 		_, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (version int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())")
 		if err == nil {
@@ -168,6 +173,9 @@ func (db *DB) prepare(ctx context.Context) error {
 		secret := make([]byte, 32)
 		rand.Read(secret)
 		if _, err := tx.Exec(ctx, "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING", secret); err != nil {
+			return err
+		}
+		if err := tx.installFunctions(ctx, ownFunctions); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, "SELECT value FROM meta WHERE name = 'secret'").Scan(&db.secret)

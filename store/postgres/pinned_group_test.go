@@ -59,7 +59,7 @@ func TestGroupRowBehindASnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		ticks := db.ticks.of(ids)
-		args, err := publishArgs(item, []int{0}, ids, ticks)
+		args, err := publishArgs(item, []int{0}, ids, ticks, laneWait)
 		if err != nil {
 			t.Fatal(err)
 		}

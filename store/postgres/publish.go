@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -37,6 +36,7 @@ func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Publ
 		}
 		out[at[i]] = p
 	})
+	db.publishHeld(ctx, items, out)
 	return out, err
 }
 
@@ -62,7 +62,7 @@ func (db *DB) commitPublishes(ctx context.Context, items []queue.Publish) ([]bat
 		if err = p.run(ctx, db); err == nil {
 			return results(p.out), nil
 		}
-		if try == maxTries || !againAlone(err) || pause(ctx, try) != nil {
+		if try == maxTries || !againAlone(err) && !lockTimeout(err) || pause(ctx, try) != nil {
 			break
 		}
 	}
@@ -135,7 +135,7 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 	if err != nil {
 		return nil, err
 	}
-	args, err := publishArgs(items, todo, groups, db.ticks.of(groups))
+	args, err := publishArgs(items, todo, groups, db.ticks.of(groups), db.laneWaits(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +169,8 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 			}
 		case "known":
 			known = append(known, i)
+		case "held":
+			out[i].Err = errHeld
 		case "queue":
 			out[i].Err = queue.NoQueue(p.Queue)
 		case "delay":
@@ -222,15 +224,12 @@ func (db *DB) firstAnswers(ctx context.Context, items []queue.Publish, known []i
 	return left, rows.Err()
 }
 
-func publishArgs(items []queue.Publish, todo []int, groups, ticks []int64) ([]any, error) {
+func publishArgs(items []queue.Publish, todo []int, groups, ticks []int64, waits string) ([]any, error) {
 	headers := make([]string, len(todo))
 	for n, i := range todo {
-		if len(items[i].Headers) > 0 {
-			b, err := json.Marshal(items[i].Headers)
-			if err != nil {
-				return nil, err
-			}
-			headers[n] = string(b)
+		var err error
+		if headers[n], err = headersText(items[i].Headers); err != nil {
+			return nil, err
 		}
 	}
 	return []any{
@@ -245,6 +244,7 @@ func publishArgs(items []queue.Publish, todo []int, groups, ticks []int64) ([]an
 		column(todo, func(i int) string { return items[i].Key }),
 		column(todo, func(i int) []byte { return items[i].Hash }),
 		ticks,
+		waits,
 	}, nil
 }
 

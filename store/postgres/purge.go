@@ -114,8 +114,18 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 		return wrap("delete queue", name, err)
 	}
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
-		// Waits for the publishes that have the row, whose messages are seen from then on; later ones find no queue.
+		// Waits for the publishes that have the row, whose messages are seen from then on; later ones find no queue. One in somebody's own
+		// transaction may have it for long.
+		if err := tx.waitAtMost(ctx, heldWait); err != nil {
+			return err
+		}
 		locked, err := tx.ids(ctx, queueLockSQL, project, []string{name})
+		if lockTimeout(err) {
+			return queue.InUse(name)
+		}
+		if err == nil {
+			err = tx.waitAtMost(ctx, 0)
+		}
 		if err != nil {
 			return err
 		}

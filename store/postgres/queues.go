@@ -14,6 +14,7 @@ import (
 
 var (
 	queueGetSQL    = stmt("queue_get")
+	queueHoldSQL   = stmt("queue_hold")
 	queueLockSQL   = stmt("queue_lock")
 	queueListSQL   = stmt("queue_list")
 	queueInsertSQL = stmt("queue_insert")
@@ -82,7 +83,7 @@ func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 		return out, err
 	}
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
-		if _, err := tx.Exec(ctx, queueLockSQL, s.Project, []string{s.Name}); err != nil {
+		if _, err := tx.Exec(ctx, queueHoldSQL, s.Project, s.Name); err != nil {
 			return err
 		}
 		q, err := tx.queue(ctx, s.Project, s.Name)

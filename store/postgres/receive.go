@@ -36,6 +36,12 @@ func (db *DB) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, er
 		if q, err = db.receiveQueue(ctx, r); err != nil || q.paused {
 			return err
 		}
+		if q.wakes {
+			if _, err := db.fold(ctx, namedQueue{r.Project, r.Queue}, q.id, q.from); err != nil {
+				return err
+			}
+			q.grouped = true
+		}
 		if !q.grouped {
 			return db.receivePlain(ctx, q, r, &out)
 		}
@@ -61,13 +67,20 @@ type receiveQueue struct {
 	id              int64
 	paused, grouped bool
 	lease           float64
+	wakes           bool  // messages of it wait to be given their groups,
+	from            int64 // after this wake
 }
 
 func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue, err error) {
-	err = db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue).Scan(&q.id, &q.paused, &q.grouped, &q.lease)
+	name := namedQueue{r.Project, r.Queue}
+	from, full := db.wakes.of(name)
+	q.from = from
+	start := time.Now()
+	err = db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue, from).Scan(&q.id, &q.paused, &q.grouped, &q.lease, &q.wakes)
 	if err == pgx.ErrNoRows {
 		return q, queue.NoQueue(r.Queue)
 	}
+	db.wakes.looked(name, full, time.Since(start))
 	if r.Visibility > 0 {
 		q.lease = seconds(r.Visibility)
 	}

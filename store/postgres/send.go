@@ -39,6 +39,7 @@ func (db *DB) Send(ctx context.Context, events ...webhook.NewEvent) ([]webhook.S
 			out[i] = webhook.Sent{EventID: events[i].EventID, Err: db.fault(ctx, r.Err)}
 		}
 	}
+	db.sendHeld(ctx, events, out)
 	return out, nil
 }
 
@@ -48,12 +49,18 @@ func (db *DB) commitSends(ctx context.Context, events []webhook.NewEvent) ([]bat
 	defer db.observe("send", len(events), time.Now())
 	out := make([]batch.Result[webhook.Sent], len(events))
 	for n, round := range sendRounds(events) {
-		s := &sending{items: make([]*webhook.NewEvent, len(round))}
+		s := &sending{items: make([]*webhook.NewEvent, len(round)), waits: db.laneWaits(ctx)}
 		for i, at := range round {
 			s.items[i] = &events[at]
 		}
 		alone := db.carried(ctx) == nil
-		err := db.inWith(ctx, s.begin, func(ctx context.Context, tx *txn) error { return s.run(ctx, tx, db, alone) })
+		var err error
+		for try := 1; ; try++ {
+			err = db.inWith(ctx, s.begin, func(ctx context.Context, tx *txn) error { return s.run(ctx, tx, db, alone) })
+			if !alone || !lockTimeout(err) || try == maxTries || pause(ctx, try) != nil {
+				break
+			}
+		}
 		if err != nil && n == 0 {
 			return nil, err
 		}
@@ -97,6 +104,7 @@ func sendRounds(events []webhook.NewEvent) (rounds [][]int) {
 // sending is one transaction's events.
 type sending struct {
 	items  []*webhook.NewEvent
+	waits  string // for locks, of a lane
 	out    []webhook.Sent
 	open   []bool  // not answered yet
 	keyed  []bool  // holds its request key
@@ -162,7 +170,7 @@ func (s *sending) queueEvents(b *pgx.Batch) {
 	if s.found = (&endpoints{}); len(project) == 0 {
 		return
 	}
-	b.Queue(sqlSendEvents, project, id, kind, tenant, subject, hash, payload).Query(func(rows pgx.Rows) error {
+	b.Queue(sqlSendEvents, project, id, kind, tenant, subject, hash, payload, s.waits).Query(func(rows pgx.Rows) error {
 		var row int64
 		var n eventName
 		var created time.Time
@@ -206,7 +214,11 @@ func (s *sending) answerKnown(ctx context.Context, tx *txn) error {
 		}
 		k := byName[eventName{e.Project, e.EventID}]
 		if k == nil {
-			return errAgain // forgotten in this moment
+			if s.waits == "" {
+				return errAgain // forgotten in this moment
+			}
+			s.open[i], s.out[i] = false, webhook.Sent{EventID: e.EventID, Err: errHeld}
+			continue
 		}
 		s.open[i] = false
 		if err := e.Again(k.hash); err != nil {

@@ -44,6 +44,7 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 		do   func(context.Context, int) (int, error)
 	}{
 		{"leases", db.sweepLeases},
+		{"wakes", db.foldAll},
 		{"last tries", db.sweepLastTries},
 		{"retention", db.sweepExpired},
 		{"publish keys", db.deleting(sweepPublishKeysSQL)},

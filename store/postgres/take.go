@@ -75,17 +75,26 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 	return k.out, nil
 }
 
-// takeSure takes from the mark of the groups' turns, and from their beginning when that gave nothing.
+// takeSure takes from the mark of the groups' turns, and from their beginning when that gave nothing. Deliveries that were sent inside
+// transactions of others get their groups on the way.
 func (db *DB) takeSure(ctx context.Context, t webhook.Take) (k *taking, err error) {
 	for again := false; ; again = true {
 		turn, full := db.turns.of(deliveriesQueue, again)
+		from, all := db.wakes.of(deliveriesName)
 		start := time.Now()
 		if k, err = db.take(ctx, t, t.Max, turn[0]); err != nil {
 			return k, err
 		}
 		db.turns.passed(deliveriesQueue, full, time.Since(start), [10]time.Time{k.head})
-		if k.looked > 0 || full {
-			return k, nil
+		db.wakes.looked(deliveriesName, all, time.Since(start))
+		folded := 0
+		if k.wakes {
+			if folded, err = db.fold(ctx, deliveriesName, deliveriesQueue, from); err != nil && k.looked == 0 {
+				return k, err
+			}
+		}
+		if k.looked > 0 || full && folded == 0 {
+			return k, nil // what is leased is handed out, whatever became of the others
 		}
 	}
 }
@@ -95,6 +104,8 @@ func (db *DB) take(ctx context.Context, t webhook.Take, endpoints int, turn time
 	grant := randomName()
 	look := func(b *pgx.Batch) {
 		k = &taking{took: map[int64]int{}, out: webhook.Taken{Verdicts: map[ledger.Verdict]int{}}}
+		from, _ := db.wakes.of(deliveriesName)
+		b.Queue(wakesThereSQL, deliveriesQueue, from).QueryRow(func(r pgx.Row) error { return r.Scan(&k.wakes) })
 		b.Queue(takeMessagesSQL, t.Max, endpoints, takeQuantum, t.Each, turn).Query(k.visit)
 	}
 	alone := db.carried(ctx) == nil
@@ -176,6 +187,7 @@ type taking struct {
 	ticks    []int64   // theirs
 	head     time.Time // the first turn that was seen
 	looked   int       // rows
+	wakes    bool      // deliveries wait to be given their groups
 	took     map[int64]int
 	granted  []grantedJob
 }

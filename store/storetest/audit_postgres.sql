@@ -49,7 +49,8 @@ CREATE FUNCTION audit_message() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       OLD.dead_at IS NOT NULL AND NEW.dead_at IS NULL AND (NEW.queue <> OLD.source_queue OR NEW.gid IS DISTINCT FROM OLD.source_gid
       OR NEW.receipt_open OR NEW.leased OR NEW.receives <> 0)),
     ('message: moved without a death or a redrive',
-      (OLD.dead_at IS NULL) = (NEW.dead_at IS NULL) AND (NEW.queue <> OLD.queue OR NEW.gid IS DISTINCT FROM OLD.gid))
+      (OLD.dead_at IS NULL) = (NEW.dead_at IS NULL) AND (NEW.queue <> OLD.queue OR NEW.gid IS DISTINCT FROM OLD.gid)
+      AND NOT (OLD.gid = -1 AND NEW.queue = OLD.queue AND EXISTS (SELECT 1 FROM groups g WHERE g.id = NEW.gid AND g.queue = NEW.queue))) -- published in somebody's own transaction
   ) AS v (what, bad) WHERE bad;
   RETURN NULL;
 END $$;

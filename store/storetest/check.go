@@ -20,13 +20,15 @@ func (r *rig) end() {
 		return
 	}
 	now, greatest, passed := "clock_timestamp()", "greatest", "m.vis < least(g.low, g.next_at)"
+	notWoken := " AND NOT (m.gid = -1 AND EXISTS (SELECT 1 FROM wakes w WHERE w.message = m.id AND w.queue = m.queue))" // of somebody's own transaction: the next receive's to give
 	if r.b.Dialect == SQLite {
+		notWoken = ""
 		now, greatest, passed = itoa(time.Now().UnixNano()/int64(r.b.Unit)), "max", "false"
 	}
 	for what, query := range map[string]string{
 		"a group's count of what is in flight is not what is": `SELECT g.id, g.in_flight, count(m.id) FROM groups g
 			LEFT JOIN messages m ON m.gid = g.id AND m.leased GROUP BY g.id, g.in_flight HAVING g.in_flight <> count(m.id)`,
-		"a message's group is not there": `SELECT m.id, m.gid FROM messages m WHERE m.gid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM groups g WHERE g.id = m.gid)`,
+		"a message's group is not there": `SELECT m.id, m.gid FROM messages m WHERE m.gid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM groups g WHERE g.id = m.gid)` + notWoken,
 		"a group is stranded": `SELECT g.id, g.next_at, m.vis FROM groups g JOIN messages m ON m.gid = g.id
 			WHERE NOT m.leased AND (g.next_at IS NULL OR g.next_at > ` + greatest + `(m.vis, ` + now + `))`,
 		"a group's visits pass by a message": `SELECT g.id, g.next_at, m.vis FROM groups g JOIN messages m ON m.gid = g.id WHERE NOT m.leased AND ` + passed,

@@ -33,6 +33,8 @@ type Backend struct {
 	ClaimsOnly bool
 	// Open gives a new and empty store. The test ends it by Instance.Close.
 	Open func(t testing.TB) *Instance
+	// Areas are those to run, by their names; none: all.
+	Areas []string
 }
 
 // The tables of a store that keeps claims only, in a database of somebody else's.
@@ -92,7 +94,7 @@ func Run(t *testing.T, b Backend) {
 		{"keys", keyTests},
 		{"poison", poisonTests},
 	} {
-		if b.ClaimsOnly && !slices.Contains(claimAreas, area.name) {
+		if b.ClaimsOnly && !slices.Contains(claimAreas, area.name) || len(b.Areas) > 0 && !slices.Contains(b.Areas, area.name) {
 			continue
 		}
 		t.Run(area.name, func(t *testing.T) {

@@ -3,6 +3,6 @@
 -- comes before or after.
 WITH l AS MATERIALIZED (
   SELECT e.id, u.reason, e.disabled OR e.url <> u.url AS stays FROM endpoints e JOIN unnest($1::bigint[], $2::text[], $3::text[]) u(id, reason, url) ON u.id = e.id
-  ORDER BY e.id FOR UPDATE OF e
+  ORDER BY e.id FOR NO KEY UPDATE OF e
 )
 UPDATE endpoints e SET disabled = true, reason = nullif(l.reason, ''), updated_at = now() FROM l WHERE e.id = l.id AND NOT l.stays

@@ -1,23 +1,27 @@
 -- N messages of any queues in one statement: $1 project, $2 queue, $3 body, $4 headers ('': none), $5 delay_s, $6 prio, $7 group id (0: ungrouped),
--- $8 origin (year 1: now), $9 key ('': none), $10 hash, $11 a tick of the group. One row for each, in order: what became of it (stored, known, queue, delay).
+-- $8 origin (year 1: now), $9 key ('': none), $10 hash, $11 a tick of the group. One row for each, in order: what became of it (stored, known, queue, delay, held).
+-- $12 how long to wait for a lock; then a key that may be in somebody's own open transaction (functions/tx_publish.sql) is not waited for, and held. Empty: wait.
 -- Of a known one publish_known.sql, with a fresh snapshot, has the first answer. A group that has gone fails the CHECK of prio, and with it
 -- the whole statement, which is sent again once the group is made.
 WITH i AS MATERIALIZED (
   SELECT u.*, nextval('message_seq') AS id, u.key <> '' AND row_number() OVER (PARTITION BY u.project, u.queue, u.key ORDER BY u.n) > 1 AS again
   FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[])
        WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, key, hash, tick, n)
+  WHERE (SELECT $12 = '' OR set_config('lock_timeout', $12, true) <> '')
 ), q AS MATERIALIZED (                                 -- a queue that is being deleted is waited for, and then is not there
   SELECT id, project, name, CASE WHEN is_dlq THEN 32767 ELSE max_receives END AS max_receives, retention_s, dedup_window_s FROM queues
   WHERE (project, name) IN (SELECT project, queue FROM i) ORDER BY id FOR KEY SHARE
 ), j AS MATERIALIZED (
   SELECT i.*, q.id AS qid, q.max_receives, q.retention_s, q.dedup_window_s, now() + i.delay * interval '1 s' AS vis,
          i.again OR i.key <> '' AND coalesce((SELECT o.expires_at > now() FROM publish_keys o -- not EXISTS, which may be planned as a scan of all keys
-           WHERE o.project = i.project AND o.queue = i.queue COLLATE "C" AND o.key = i.key COLLATE "C"), false) AS known
+           WHERE o.project = i.project AND o.queue = i.queue COLLATE "C" AND o.key = i.key COLLATE "C"), false) AS known,
+         CASE WHEN i.key = '' OR $12 = '' THEN false -- whoever has a key of this slot in a transaction of his own shares the lock
+           WHEN pg_try_advisory_lock(1801812339, hashtext(i.key) & 1023) THEN NOT pg_advisory_unlock(1801812339, hashtext(i.key) & 1023) ELSE true END AS held
   FROM i LEFT JOIN q ON q.project = i.project AND q.name = i.queue COLLATE "C"
 ), k AS (
   INSERT INTO publish_keys AS t (project, queue, key, hash, message_id, published_at, visible_at, expires_at)
   SELECT project, queue, key, hash, id, now(), vis, now() + dedup_window_s * interval '1 s' FROM j
-  WHERE key <> '' AND NOT known AND qid IS NOT NULL AND delay < retention_s
+  WHERE key <> '' AND NOT known AND NOT held AND qid IS NOT NULL AND delay < retention_s
   ORDER BY project, queue COLLATE "C", key COLLATE "C"
   ON CONFLICT (project, queue, key) DO UPDATE SET hash = excluded.hash, message_id = excluded.message_id, published_at = excluded.published_at,
      visible_at = excluded.visible_at, expires_at = excluded.expires_at
@@ -41,7 +45,7 @@ WITH i AS MATERIALIZED (
   UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick())
   FROM gl WHERE g.id = gl.id AND g.tick >= gl.tick
 )
-SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.qid IS NULL THEN 'queue'
+SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.held THEN 'held' WHEN j.qid IS NULL THEN 'queue'
               WHEN j.delay >= j.retention_s THEN 'delay' ELSE 'known' END,
        now(), j.vis, coalesce(j.qid, 0), coalesce(j.retention_s, 0)
 FROM j ORDER BY j.n

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/store"
+	"github.com/onceward/onceward/store/storetest"
+	"github.com/onceward/onceward/webhook"
+)
+
+// byCallers is a store of which every publish and every event is made inside a transaction of a caller's own.
+type byCallers struct {
+	*DB
+	publish func(ctx context.Context, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error)
+	send    func(ctx context.Context, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error)
+	pool    *pgxpool.Pool // with the settings that a caller's connections have
+}
+
+func (s *byCallers) Publish(ctx context.Context, items ...queue.Publish) (out []queue.Published, err error) {
+	if s.carried(ctx) != nil {
+		return s.DB.Publish(ctx, items...)
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		out, err = s.publish(ctx, tx, items)
+		return err
+	})
+	return out, err
+}
+
+func (s *byCallers) Send(ctx context.Context, events ...webhook.NewEvent) (out []webhook.Sent, err error) {
+	if s.carried(ctx) != nil || events[0].Request != nil {
+		return s.DB.Send(ctx, events...)
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		out, err = s.send(ctx, tx, events)
+		return err
+	})
+	return out, err
+}
+
+func (s *byCallers) Close() error {
+	s.pool.Close()
+	return s.DB.Close()
+}
+
+// suiteByCallers runs the suite's parts that publish and send, in transactions of callers.
+func suiteByCallers(t *testing.T, like byCallers) {
+	storetest.Run(t, storetest.Backend{
+		Dialect: storetest.Postgres,
+		Areas:   []string{"audit", "publish", "receive", "wait", "events"},
+		Open: func(t testing.TB) *storetest.Instance {
+			url := pgtest.Database(t)
+			open := func(t testing.TB) store.Store {
+				db, err := Open(t.Context(), url, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				pool, err := pgxpool.New(context.WithoutCancel(t.Context()), url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := like
+				s.DB, s.pool = db, pool
+				return &s
+			}
+			s := open(t)
+			db, err := sql.Open("pgx", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &storetest.Instance{Store: s, DB: db, Reopen: open}
+		},
+	})
+}
+
+func TestSuiteInCallersTransactions(t *testing.T) {
+	t.Parallel()
+	suiteByCallers(t, byCallers{
+		publish: func(ctx context.Context, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error) {
+			return queue.PublishTx(ctx, Tx(tx), items...)
+		},
+		send: func(ctx context.Context, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error) {
+			return webhook.SendTx(ctx, Tx(tx), events...)
+		},
+	})
+}
