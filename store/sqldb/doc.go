@@ -3,7 +3,7 @@
 //
 //	db := sqldb.Postgres(pool)             // or SQLite(db), or Pgx(pool)
 //	err := db.Install(ctx)                 // or PostgresSchema() in a migration of yours
-//	mails := ledger.New(db, ledger.Config{Scope: "mail"})
+//	mails, err := ledger.NewLedger(ledger.Config{Store: db, Scope: "mail"})
 //	out, err := mails.Do(ctx, ledger.Work{Key: "order-17"}, send)
 //
 // Two tables are made, onceward_claims and onceward_claim_notes, in the first schema of the search path. Calls that come at the same time share
