@@ -9,7 +9,6 @@ import (
 	"uuid"
 
 	"github.com/onceward/onceward/internal/fault"
-	"github.com/onceward/onceward/internal/lease"
 )
 
 // Work names what is to be done once.
@@ -76,7 +75,7 @@ func (l *Ledger) run(ctx context.Context, w Work, effect Effect) Outcome {
 		return found(a)
 	}
 	h := &hold{Ledger: l, work: w, claim: a.Claim}
-	h.Lease = lease.Keep(ctx, lease.Terms{Length: l.c.Lease, From: asked, Lost: ErrLeaseLost, Beat: h.beat})
+	h.keep(ctx, asked, h.beat)
 	defer h.Release()
 	if ctx.Err() != nil {
 		return h.settle(ctx, GivenBack, 0, nil, context.Cause(ctx))

@@ -15,8 +15,19 @@ const lastWords = 10 * time.Second
 type hold struct {
 	*Ledger
 	*lease.Lease
+	kept  chan struct{} // closed once Lease is there: a heartbeat may come before
 	work  Work
 	claim Claim
+}
+
+// keep keeps the lease that was asked for at asked, by beat.
+func (h *hold) keep(ctx context.Context, asked time.Time, beat func() (bool, error)) {
+	h.kept = make(chan struct{})
+	h.Lease = lease.Keep(ctx, lease.Terms{Length: h.c.Lease, From: asked, Lost: ErrLeaseLost, Beat: func() (bool, error) {
+		<-h.kept
+		return beat()
+	}})
+	close(h.kept)
 }
 
 func (h *hold) try() Try { return tryOf(&h.claim) }

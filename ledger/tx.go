@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/onceward/onceward/internal/lease"
 )
 
 // TxEffect does work in a transaction of the ledger's database, and nothing outside of it: it may be run more than once, each time but the last undone. An
@@ -38,10 +36,10 @@ func runTx[T any](ctx context.Context, l *Ledger, w Work, effect TxEffect[T]) Ou
 	}
 	h := &hold{Ledger: l, work: w}
 	if w.Extend != nil { // the key needs no heartbeat: its row is locked
-		h.Lease = lease.Keep(ctx, lease.Terms{Length: l.c.Lease, From: time.Now(), Lost: ErrLeaseLost, Beat: func() (bool, error) {
+		h.keep(ctx, time.Now(), func() (bool, error) {
 			h.extend(h.Context())
 			return true, nil
-		}})
+		})
 		defer h.Release()
 	}
 	var o Outcome
