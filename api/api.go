@@ -71,7 +71,7 @@ func New(c Config) http.Handler {
 	}
 	s := &server{Config: c, mux: http.NewServeMux(), rooms: newRooms(), stopped: stopContext(c.Stop)}
 	s.keys.find = c.Store.KeyByHash
-	s.register(routes())
+	s.register(append(routes(), s.pages()...))
 	return s
 }
 

@@ -80,12 +80,14 @@ func (c *call) act(field string, note *string) (webhook.Act, error) {
 	return a, nil
 }
 
+type resendRequest struct {
+	keyed
+	Reason *string `json:"reason"`
+	NewKey bool    `json:"new_key"`
+}
+
 func (c *call) resendDelivery() (any, error) {
-	var r struct {
-		keyed
-		Reason *string `json:"reason"`
-		NewKey bool    `json:"new_key"`
-	}
+	var r resendRequest
 	if err := c.decodeOptional(&r); err != nil {
 		return nil, err
 	}
@@ -103,12 +105,14 @@ func (c *call) resendDelivery() (any, error) {
 	})
 }
 
+type resolveRequest struct {
+	keyed
+	As   *string `json:"as"`
+	Note *string `json:"note"`
+}
+
 func (c *call) resolveDelivery() (any, error) {
-	var r struct {
-		keyed
-		As   *string `json:"as"`
-		Note *string `json:"note"`
-	}
+	var r resolveRequest
 	if err := c.decode(&r); err != nil {
 		return nil, err
 	}
@@ -124,11 +128,13 @@ func (c *call) resolveDelivery() (any, error) {
 	return c.viewDelivery(d), err
 }
 
+type cancelRequest struct {
+	keyed
+	Reason *string `json:"reason"`
+}
+
 func (c *call) cancelDelivery() (any, error) {
-	var r struct {
-		keyed
-		Reason *string `json:"reason"`
-	}
+	var r cancelRequest
 	if err := c.decodeOptional(&r); err != nil {
 		return nil, err
 	}

@@ -137,12 +137,14 @@ func (c *call) setDisabled(disabled bool, reason string) (any, error) {
 	})
 }
 
+type rotateRequest struct {
+	keyed
+	Secret *string `json:"secret"`
+	Grace  seconds `json:"grace_seconds"`
+}
+
 func (c *call) rotateSecret() (any, error) {
-	var r struct {
-		keyed
-		Secret *string `json:"secret"`
-		Grace  seconds `json:"grace_seconds"`
-	}
+	var r rotateRequest
 	if err := c.decodeOptional(&r); err != nil {
 		return nil, err
 	}

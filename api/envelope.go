@@ -24,6 +24,9 @@ type list[T any] struct {
 
 // answer sends data in its envelope; an error says that it did not reach the client.
 func (c *call) answer(data any) error {
+	if p, ok := data.(page); ok {
+		return c.send(http.StatusOK, p.kind, p.body)
+	}
 	buf := getBuffer()
 	defer putBuffer(buf)
 	if !c.bare {
@@ -49,7 +52,7 @@ func (c *call) answer(data any) error {
 	if c.replay {
 		c.w.Header().Set("Idempotent-Replayed", "true")
 	}
-	return c.send(http.StatusOK, buf)
+	return c.send(http.StatusOK, jsonKind, buf.Bytes())
 }
 
 func writeData(buf *bytes.Buffer, data any) error {
@@ -78,16 +81,18 @@ func (c *call) writeMetadata(buf *bytes.Buffer) {
 	buf.WriteString(`}}`)
 }
 
-func (c *call) send(status int, buf *bytes.Buffer) error {
+const jsonKind = "application/json"
+
+func (c *call) send(status int, kind string, body []byte) error {
 	h := c.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("X-Request-Id", c.id)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.status = status
 	c.w.WriteHeader(status)
-	_, err := c.w.Write(buf.Bytes())
+	_, err := c.w.Write(body)
 	return err
 }
 

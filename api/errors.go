@@ -105,7 +105,7 @@ func (c *call) fail(err error) {
 		writeError(buf, e)
 		c.writeMetadata(buf)
 	}
-	_ = c.send(status, buf) // a client that cannot be told has nothing to be undone
+	_ = c.send(status, jsonKind, buf.Bytes()) // a client that cannot be told has nothing to be undone
 }
 
 // at moves the field of an error beneath prefix, and renames it where the client used another name for it.

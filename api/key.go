@@ -39,14 +39,16 @@ func (k keySecret) withoutSecret() any {
 	return k
 }
 
+type keyRequest struct {
+	keyed
+	Name      *string         `json:"name"`
+	Scopes    *[]access.Scope `json:"scopes"`
+	ExpiresAt moment          `json:"expires_at"`
+	Project   *string         `json:"project_id"`
+}
+
 func (c *call) createKey() (any, error) {
-	var r struct {
-		keyed
-		Name      *string         `json:"name"`
-		Scopes    *[]access.Scope `json:"scopes"`
-		ExpiresAt moment          `json:"expires_at"`
-		Project   *string         `json:"project_id"`
-	}
+	var r keyRequest
 	if err := c.decode(&r); err != nil {
 		return nil, err
 	}

@@ -23,11 +23,13 @@ const serverWide = 0
 
 func (c *call) projectID(id int64) string { return c.IDs.Encode(ids.Project, serverWide, id) }
 
+type projectRequest struct {
+	keyed
+	Name *string `json:"name"`
+}
+
 func (c *call) createProject() (any, error) {
-	var r struct {
-		keyed
-		Name *string `json:"name"`
-	}
+	var r projectRequest
 	if err := c.decode(&r); err != nil {
 		return nil, err
 	}

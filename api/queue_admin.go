@@ -197,11 +197,17 @@ func (c *call) setPaused(paused bool) (any, error) {
 	return viewQueue(q), err
 }
 
+type purgeRequest struct {
+	keyed
+	Confirm *string `json:"confirm"`
+}
+
+type purgedView struct {
+	Purged int64 `json:"purged"`
+}
+
 func (c *call) purgeQueue() (any, error) {
-	var r struct {
-		keyed
-		Confirm *string `json:"confirm"`
-	}
+	var r purgeRequest
 	if err := c.decode(&r); err != nil {
 		return nil, err
 	}
@@ -213,7 +219,5 @@ func (c *call) purgeQueue() (any, error) {
 		return nil, fault.Invalid("/confirm", "confirm is %s; to purge the queue it must be its name, %q", fault.Quote(or(r.Confirm, "")), name).WithHint("what is purged is gone")
 	}
 	n, err := c.Store.PurgeQueue(c.ctx, c.project, name)
-	return struct {
-		Purged int64 `json:"purged"`
-	}{n}, err
+	return purgedView{n}, err
 }

@@ -8,14 +8,16 @@ import (
 	"github.com/onceward/onceward/queue"
 )
 
+type settleManyRequest[T any] struct {
+	keyed
+	Queue *string `json:"queue"`
+	Items []T     `json:"items"`
+}
+
 // settleMany is an act on many messages of a queue: one result or error for each, in order.
 func settleMany[T any, P actOf[T]](verb queue.Verb) func(*call) (any, error) {
 	return func(c *call) (any, error) {
-		var r struct {
-			keyed
-			Queue *string `json:"queue"`
-			Items []T     `json:"items"`
-		}
+		var r settleManyRequest[T]
 		if err := c.decode(&r); err != nil {
 			return nil, err
 		}

@@ -12,9 +12,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/onceward/onceward/internal/conform"
 )
 
 const apiKey = "wire-test-key-0123456789"
@@ -161,7 +164,39 @@ func (s *server) call(t testing.TB, method, path string, body any, headers ...st
 	if err := decode(raw, &a.body); err != nil {
 		t.Fatalf("%s %s: %d %s is no JSON object: %v", method, path, a.status, clip(a.raw), err)
 	}
+	path, _, _ = strings.Cut(path, "?")
+	if err := s.contract(t).Answer(method, path, a.status, raw); err != nil {
+		t.Error(err)
+	}
 	return a
+}
+
+var theContract struct {
+	sync.Once
+	*conform.Contract
+}
+
+// contract is what the program says of itself in /openapi.json: every answer that a test sees is held against it.
+func (s *server) contract(t testing.TB) *conform.Contract {
+	t.Helper()
+	theContract.Do(func() {
+		res, err := s.client.Get(s.url + "/openapi.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err == nil {
+			theContract.Contract, err = conform.Read(b)
+		}
+		if err != nil {
+			t.Fatalf("/openapi.json: %d: %v", res.StatusCode, err)
+		}
+	})
+	if theContract.Contract == nil {
+		t.Fatal("the program has no contract")
+	}
+	return theContract.Contract
 }
 
 // decode reads numbers as float64, where one of them is too large for that as its text.
