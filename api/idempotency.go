@@ -3,12 +3,11 @@ package api
 import (
 	"bytes"
 	"context"
-	"strings"
+	"errors"
 
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
-	"github.com/onceward/onceward/queue"
 )
 
 // keyed is in every request's body: calls that need no key take one all the same and ignore it.
@@ -18,7 +17,7 @@ type keyed struct {
 
 // idempotencyKey gives the key of a call, from its header or its body; empty if it has none.
 func (c *call) idempotencyKey(body *string) (string, error) {
-	header, err := c.headerKey()
+	header, err := idempotency.HeaderKey(c.r.Header)
 	if err != nil {
 		return "", err
 	}
@@ -35,47 +34,15 @@ func (c *call) idempotencyKey(body *string) (string, error) {
 	return key, nil
 }
 
-func (c *call) headerKey() (string, error) {
-	switch v := c.r.Header.Values("Idempotency-Key"); len(v) {
-	case 0:
-		return "", nil
-	case 1:
-		return parseKey("", v[0])
-	default:
-		return "", fault.New(fault.InvalidArgument, "there are %d Idempotency-Key headers; one request has one key", len(v))
-	}
-}
-
-// parseKey reads a key, bare or quoted as a string of RFC 9651 (the inside counts).
+// parseKey reads a key in a field of the body, or in none.
 func parseKey(field, s string) (string, error) {
-	key, ok := s, true
-	if strings.HasPrefix(s, `"`) {
-		key, ok = unquote(s)
+	key, err := idempotency.ParseKey(s)
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		d := *e
+		d.Field = field
+		return "", &d
 	}
-	if !ok || queue.CheckKey(field, key) != nil {
-		return "", fault.Invalid(field, "the idempotency key %s is not 1 to %d printable ASCII characters, bare or quoted", fault.Quote(s), queue.MaxKey)
-	}
-	return key, nil
-}
-
-func unquote(s string) (string, bool) {
-	if len(s) < 2 || s[len(s)-1] != '"' {
-		return "", false
-	}
-	s = s[1 : len(s)-1]
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			return "", false
-		case s[i] == '\\':
-			if i++; i == len(s) || s[i] != '"' && s[i] != '\\' {
-				return "", false
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String(), true
+	return key, err
 }
 
 // remembrance is the data of a first answer, as it was kept.

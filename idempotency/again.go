@@ -14,6 +14,10 @@ func (r Request) Again(hash []byte) error {
 	if bytes.Equal(hash, r.Hash) {
 		return nil
 	}
-	return fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used for another request", r.Key).
+	return reused(r.Key)
+}
+
+func reused(key string) error {
+	return fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used for another request", key).
 		WithHint("a key stands for one request: make a new key for a new one, or send the first one again")
 }

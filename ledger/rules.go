@@ -80,6 +80,9 @@ func (c *Claim) Grant(now time.Time, g Grant) Ruling {
 		return r
 	}
 	mayHave := c.Ambiguous || c.State == Started
+	if c.Attempt == 0 && c.WorkHash == nil {
+		c.WorkHash = g.WorkHash
+	}
 	c.Ambiguous = mayHave
 	c.Fence++
 	c.Attempt++
@@ -200,6 +203,9 @@ func (c *Claim) Settle(now time.Time, fence int64, kind Kind, retryIn time.Durat
 	switch {
 	case kind == GivenBack:
 		c.Tries, c.Attempt = c.Tries-1, c.Attempt-1
+		if c.Attempt == 0 && !amb {
+			c.WorkHash = nil // nothing was ever begun under it: the key stands for no work yet
+		}
 	case kind == Ambiguous && c.Policy == Once:
 		s = Stuck
 	case kind == Permanent || c.Tries >= c.MaxTries:

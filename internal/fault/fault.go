@@ -22,6 +22,7 @@ const (
 	MessageNotFound      Code = "QUEUE_MESSAGE_NOT_FOUND"
 	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	IdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
+	IdempotencyInFlight  Code = "IDEMPOTENCY_IN_FLIGHT"
 	EventIDReused        Code = "EVENT_ID_REUSED"
 	QueueExists          Code = "QUEUE_EXISTS"
 	QueueNotEmpty        Code = "QUEUE_NOT_EMPTY"

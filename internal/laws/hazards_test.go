@@ -40,7 +40,7 @@ func (c coverage) String() string {
 
 // rooms are on which stores what stands in them runs; the cases of a suite are named by strings, so the whole file counts.
 var rooms = map[string]coverage{
-	"store/storetest": onBoth, "internal/verify": onBoth, "test/wire": onBoth, "store/sqlite": onSQLite, "store/postgres": onPostgres, "store/sqldb": onBoth, "ledger": onBoth,
+	"store/storetest": onBoth, "internal/verify": onBoth, "test/wire": onBoth, "store/sqlite": onSQLite, "store/postgres": onPostgres, "store/sqldb": onBoth, "ledger": onBoth, "idempotency": onBoth,
 	"webhook": onSQLite, "api": onSQLite, ".": onSQLite, // over a real SQLite file, where over a store at all
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ var wordTests = []named{
 	{"permanent fails, or is stuck after an ambiguous try", permanent},
 	{"tries used up: failed, or stuck after an ambiguous try", triesUsedUp},
 	{"a try given back is not counted", givenBack},
+	{"a key under which nothing was begun stands for no work", givenBackStandsForNothing},
 	{"a begin extends the lease, and is the heartbeat", heartbeat},
 	{"I7: a begin by an old fence is refused", beginFenced},
 	{"a begin after the end is refused", beginAfterEnd},
@@ -309,4 +311,18 @@ func claimStorm(r *rig) {
 			r.Errorf("the once %q took effect %d times", key, n)
 		}
 	}
+}
+
+func givenBackStandsForNothing(r *rig) {
+	call := func(key string, work byte) ledger.Call {
+		c := r.call(key)
+		c.WorkHash = bytes.Repeat([]byte{work}, 32)
+		return c
+	}
+	r.say(word(r.ask(call("k", 1), ledger.Granted), ledger.GivenBack), ledger.Retry)
+	a := r.ask(call("k", 2), ledger.Granted)
+	r.ask(call("k", 1), ledger.Mismatch)
+	r.say(word(a, ledger.Definite), ledger.Retry)
+	r.say(word(r.ask(call("k", 2), ledger.Granted), ledger.GivenBack), ledger.Retry)
+	r.ask(call("k", 1), ledger.Mismatch) // something was begun before
 }
