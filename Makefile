@@ -10,7 +10,7 @@ STORE  ?= sqlite:onceward.db
 TIMES  ?= 20
 LANES  ?= 6
 
-.PHONY: help build run test test-long test-race test-driver verify mutants bench fmt fmt-check vet lint tools clean
+.PHONY: help build run test test-long test-race test-driver verify mutants peers bench fmt fmt-check vet lint tools clean
 
 help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
 	@echo 'make mutants    take each guard out in turn, and see its test fail (ONLY=, minutes)'
 	@echo 'make bench      the benchmarks'
+	@echo 'make peers      Onceward beside other queues on this machine, in turn (PEERS=)'
 	@echo 'make fmt        format'
 	@echo 'make lint       format check, vet, staticcheck'
 
@@ -53,6 +54,10 @@ verify: build tools
 mutants: tools
 	go run ./test/mutants $(if $(ONLY),--only $(ONLY),)
 
+# Beside other queues, in turn: minutes to an hour. PEERS='-rounds 1 -peers onceward-sqlite,goqite' and the like.
+peers: tools
+	cd bench/peers && go run . $(PEERS)
+
 bench:
 	go test -p 1 -run '^$$' -bench . -benchmem -timeout 60m ./...
 
@@ -65,6 +70,7 @@ fmt-check:
 
 vet:
 	go vet ./...
+	cd bench/peers && go vet ./...
 
 lint: fmt-check vet
 	$(STATICCHECK) ./...

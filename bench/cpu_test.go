@@ -13,7 +13,7 @@ func usage(b *testing.B, postmaster int) time.Duration {
 	d, err := cost.Self()
 	if err == nil && postmaster != 0 {
 		var database time.Duration
-		database, err = cost.Cluster(postmaster)
+		database, err = cost.Tree(postmaster)
 		d += database
 	}
 	if err != nil {

@@ -96,7 +96,7 @@ func (m *Meter) sample() (sample, error) {
 	s.server = p.own
 	s.add(m.server)
 	if m.postmaster != 0 {
-		if s.database, err = cluster(m.postmaster, s.add); err != nil {
+		if s.database, err = tree(m.postmaster, s.add); err != nil {
 			return s, err
 		}
 	}
@@ -111,27 +111,34 @@ func Self() (time.Duration, error) {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
 }
 
-// Cluster is the processor time that a PostgreSQL has used: the postmaster, its children, and those of them that have ended.
-func Cluster(postmaster int) (time.Duration, error) { return cluster(postmaster, func(int) {}) }
+// Tree is the processor time that a process has used, with all that it started, and those of them that have ended.
+func Tree(root int) (time.Duration, error) { return tree(root, func(int) {}) }
 
-func cluster(postmaster int, each func(pid int)) (sum time.Duration, err error) {
+func tree(root int, each func(pid int)) (sum time.Duration, err error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err
 	}
+	all := map[int]process{}
 	for _, f := range stats {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
 		if err != nil {
 			continue
 		}
-		p, err := readProcess(pid)
-		switch {
-		case err != nil: // it has ended
-		case pid == postmaster:
+		if p, err := readProcess(pid); err == nil { // else it has ended
+			all[pid] = p
+		}
+	}
+	for pid, p := range all {
+		up := pid
+		for range len(all) { // a number that was given anew must not make a circle
+			if up == root || up == 0 {
+				break
+			}
+			up = all[up].parent
+		}
+		if up == root {
 			sum += p.own + p.children
-			each(pid)
-		case p.parent == postmaster:
-			sum += p.own
 			each(pid)
 		}
 	}
@@ -215,4 +222,44 @@ func peak(pid int) float64 {
 	number, _, _ := strings.Cut(strings.TrimSpace(after), " ")
 	kib, _ := strconv.ParseFloat(number, 64)
 	return kib / 1024
+}
+
+// Trees measures this process and trees of others.
+type Trees struct {
+	roots   []int
+	at      time.Time
+	used    time.Duration
+	machine time.Duration
+}
+
+// Of begins to measure.
+func Of(roots ...int) (*Trees, error) {
+	t := &Trees{roots: roots}
+	var err error
+	t.at, t.used, t.machine, err = t.now()
+	return t, err
+}
+
+// Since gives the processor time that they used since, and the share of the machine that others took.
+func (t *Trees) Since() (used time.Duration, others float64, err error) {
+	at, all, machine, err := t.now()
+	used = all - t.used
+	of := time.Duration(runtime.NumCPU()) * at.Sub(t.at)
+	return used, max(0, (machine-t.machine-used).Seconds()/of.Seconds()), err
+}
+
+func (t *Trees) now() (at time.Time, used, machine time.Duration, err error) {
+	at = time.Now()
+	if used, err = Self(); err != nil {
+		return at, 0, 0, err
+	}
+	for _, r := range t.roots {
+		d, err := Tree(r)
+		if err != nil {
+			return at, 0, 0, err
+		}
+		used += d
+	}
+	machine, err = busy()
+	return at, used, machine, err
 }

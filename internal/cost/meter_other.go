@@ -25,5 +25,5 @@ func (*Meter) End(int64) (*Cost, error) { return nil, nil }
 // Self knows nothing.
 func Self() (time.Duration, error) { return 0, errUnknown }
 
-// Cluster knows nothing.
-func Cluster(int) (time.Duration, error) { return 0, errUnknown }
+// Tree knows nothing.
+func Tree(int) (time.Duration, error) { return 0, errUnknown }
