@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/idempotency"
+	store "github.com/onceward/onceward/store/sqlite"
 )
 
 // inBubble runs a test in which days pass in a moment, over real files.
@@ -200,5 +201,22 @@ func TestLedgerAwayForLong(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		r.is(r.post(), http.StatusAccepted, r.ops[0].ID)
 		r.want(2)
+	})
+}
+
+// A ledger that keeps a time per key remembers an answer for a day; then the key is new, and its work another operation.
+func TestForgotten(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		whole := r.is(r.post(), http.StatusAccepted, "")
+		time.Sleep(24*time.Hour - time.Second)
+		r.replayed(r.post(), http.StatusAccepted, whole)
+		time.Sleep(2 * time.Second)
+		if _, ours := r.config.Ledger.(*store.DB); ours {
+			r.replayed(r.post(), http.StatusAccepted, whole)
+			return
+		}
+		if again := r.is(r.post(body(`{"month":6}`)), http.StatusAccepted, "op_"); again == whole {
+			r.Errorf("a new request is the operation of one that is forgotten: %s", again)
+		}
 	})
 }
