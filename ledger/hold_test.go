@@ -229,15 +229,15 @@ func (d *deafToTheEnd) Claim(ctx context.Context, c ...ledger.Call) ([]ledger.An
 // Run moves what nobody asks for any more, and forgets what ended long ago.
 func TestRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *flaky, l *ledger.Ledger) {
+		f.settling = func() error { return errAway }
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		f.Store = &deafToTheEnd{f.Store}
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { l.Run(ctx) })
 		defer wg.Wait()
 		defer stop()
-		f.settling = func() error { return errAway }
-		gone, leave := context.WithCancel(t.Context())
-		leave()
-		f.Store = &deafToTheEnd{f.Store}
 		if o, _ := l.Once(gone, work("dead"), never(t)); o.Done() {
 			t.Error("done")
 		}

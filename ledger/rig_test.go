@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/onceward/onceward/internal/leak"
 	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/internal/sqlitetest"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/store/sqldb"
 )
@@ -49,10 +49,7 @@ func onPostgres(t testing.TB) base {
 }
 
 func onSQLite(t testing.TB) base {
-	db, err := sql.Open(sqliteDriver, dsn(filepath.Join(t.TempDir(), "app.db")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := sqlitetest.Open(t)
 	return install(t, base{db, sqldb.SQLite(db), "?"})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/onceward/onceward/internal/leak"
 	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/internal/sqlitetest"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/store"
 	"github.com/onceward/onceward/store/sqldb"
@@ -21,15 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Run(m)) }
-
-func sqlite(t testing.TB) *sql.DB {
-	db, err := sql.Open(sqliteDriver, dsn(filepath.Join(t.TempDir(), "app.db")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
 
 func postgres(t testing.TB) (*sql.DB, string) {
 	url := pgtest.Database(t)
@@ -76,7 +67,7 @@ func TestSuite(t *testing.T) {
 		storetest.Backend
 	}{
 		{"sqlite", storetest.Backend{Dialect: storetest.SQLite, Unit: time.Microsecond, Open: func(t testing.TB) *storetest.Instance {
-			db := sqlite(t)
+			db := sqlitetest.Open(t)
 			return instance(db, func(t testing.TB) *sqldb.DB[*sql.Tx] { return installed(t, sqldb.SQLite(db)) })(t)
 		}}},
 		{"postgres", storetest.Backend{Dialect: storetest.Postgres, Open: func(t testing.TB) *storetest.Instance {

@@ -29,6 +29,10 @@ func size[T any](short, printed T) T {
 var scratch string
 
 func TestMain(m *testing.M) {
+	if store := os.Getenv(farStore); store != "" { // a child of TestBothEndsKilled
+		fmt.Fprintln(os.Stderr, beReceiver(store))
+		os.Exit(1)
+	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "onceward-faults"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
