@@ -25,7 +25,7 @@ help:
 
 build:
 	@mkdir -p bin
-	go build -o bin/onceward ./cmd/onceward
+	go build -trimpath -ldflags='-s -w' -o bin/onceward ./cmd/onceward
 
 run: build
 	@bin/onceward serve --listen $(LISTEN) --store $(STORE) --allow-private-networks --walkthrough
