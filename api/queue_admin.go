@@ -24,7 +24,7 @@ type queueSettings struct {
 
 // spec gives the settings, aliases resolved, with the names that the client used for the fields that have two.
 func (s *queueSettings) spec(project int64, name string) (queue.Spec, map[string]string, error) {
-	q := queue.Spec{Project: project, Name: name, RequireReceipt: s.RequireReceipt, Visibility: s.Visibility.ptr(), DedupWindow: s.DedupWindow.ptr()}
+	q := queue.Spec{Project: project, Name: name, ContentDedup: s.ContentDedup, RequireReceipt: s.RequireReceipt, Visibility: s.Visibility.ptr(), DedupWindow: s.DedupWindow.ptr()}
 	names := map[string]string{}
 	var err error
 	if q.DLQ, err = alias("dlq", "dead_letter_queue", s.DLQ, s.DeadLetter, names); err != nil {
@@ -51,9 +51,6 @@ func (s *queueSettings) spec(project int64, name string) (queue.Spec, map[string
 			return q, nil, fault.Invalid("/message_retention_days", "message_retention_days is %v; it must be 1 to 30", number(*d))
 		}
 		q.Retention = new(time.Duration(*d * float64(24*time.Hour)).Round(time.Second))
-	}
-	if s.ContentDedup != nil && *s.ContentDedup {
-		return q, nil, fault.Invalid("/content_dedup", "content_dedup is true; this version does not have it yet").WithHint("publish with an idempotency_key")
 	}
 	return q, names, nil
 }
@@ -86,16 +83,15 @@ func (c *call) createQueue() (any, error) {
 	if r.Name == nil {
 		return nil, fault.Invalid("/name", "name is required: the name of the queue to make")
 	}
-	switch t := or(r.Type, "standard"); t {
-	case "standard":
-	case "fifo":
-		return nil, fault.Invalid("/type", "type is \"fifo\"; this version has standard queues only").WithHint("message_group_id on a standard queue keeps groups from crowding each other out")
-	default:
-		return nil, fault.Invalid("/type", "type is %s; it must be \"standard\" or \"fifo\"", fault.Quote(t))
-	}
 	spec, names, err := r.spec(c.project, *r.Name)
 	if err != nil {
 		return nil, err
+	}
+	if t := r.Type; t != nil {
+		if *t != queue.Standard && *t != queue.FIFO {
+			return nil, fault.Invalid("/type", "type is %s; it must be \"standard\" or \"fifo\"", fault.Quote(*t))
+		}
+		spec.FIFO = new(*t == queue.FIFO)
 	}
 	if err := spec.Check(); err != nil {
 		return nil, at(err, "", names)

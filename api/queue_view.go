@@ -25,9 +25,9 @@ type queueView struct {
 
 func viewQueue(q queue.Queue) queueView {
 	v := queueView{
-		Name: q.Name, Type: "standard", DLQ: text(q.DLQ), IsDLQ: q.IsDLQ, Visibility: q.Visibility.Seconds(),
-		RetentionDays: q.Retention.Hours() / 24, DedupWindow: q.DedupWindow.Seconds(), RequireReceipt: q.RequireReceipt,
-		EnablePriority: true, Paused: q.Paused, CreatedAt: stamp(q.CreatedAt),
+		Name: q.Name, Type: q.Type(), DLQ: text(q.DLQ), IsDLQ: q.IsDLQ, Visibility: q.Visibility.Seconds(),
+		RetentionDays: q.Retention.Hours() / 24, DedupWindow: q.DedupWindow.Seconds(), ContentDedup: q.ContentDedup, RequireReceipt: q.RequireReceipt,
+		EnablePriority: !q.FIFO, Paused: q.Paused, CreatedAt: stamp(q.CreatedAt),
 	}
 	if !q.IsDLQ { // which dead-letters nothing
 		v.MaxReceives = &q.MaxReceives

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -29,6 +30,9 @@ func (p *Publish) Check() error {
 		e := fault.New(fault.MessageTooLarge, "the payload has %d bytes; the limit is %d", len(p.Body), MaxPayload)
 		e.Field, e.Hint = "/payload", "store the content elsewhere and publish its id"
 		return e
+	}
+	if strings.HasPrefix(p.Key, contentKey) {
+		return fault.Invalid("/idempotency_key", "the idempotency key %s is not printable", fault.Quote(p.Key))
 	}
 	if p.Delay < 0 || p.Delay > MaxDelay {
 		return fault.Invalid("/delay_seconds", "delay_seconds is %v; it must be 0 to 604800", p.Delay.Seconds())

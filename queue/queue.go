@@ -55,10 +55,12 @@ type Queue struct {
 	Name           string
 	DLQ            string // the dead-letter queue's name; empty for a queue that is one
 	IsDLQ          bool   // some queue dead-letters into it: it dead-letters nothing further and counts nothing
+	FIFO           bool   // of type fifo: in order within a group, one in flight of each; decided when it is made
 	MaxReceives    int
 	Visibility     time.Duration
 	Retention      time.Duration
 	DedupWindow    time.Duration
+	ContentDedup   bool // a publish without a key has its payload for one: see [Publish.ByContent]
 	RequireReceipt bool
 	Paused         bool
 	CreatedAt      time.Time
@@ -68,11 +70,13 @@ type Queue struct {
 type Spec struct {
 	Project        int64
 	Name           string
+	FIFO           *bool // of a queue to make; it cannot be changed
 	DLQ            *string
 	MaxReceives    *int
 	Visibility     *time.Duration
 	Retention      *time.Duration
 	DedupWindow    *time.Duration
+	ContentDedup   *bool
 	RequireReceipt *bool
 }
 
@@ -126,23 +130,26 @@ func (s Spec) New(now time.Time) Queue {
 		Project: s.Project, Name: s.Name, DLQ: s.Name + "-dlq", MaxReceives: DefaultMaxReceives, Visibility: DefaultVisibility,
 		Retention: DefaultRetention, DedupWindow: DefaultDedupWindow, CreatedAt: now,
 	}
+	set(&q.FIFO, s.FIFO)
 	s.Apply(&q)
 	return q
 }
 
-// Apply sets the fields that s names.
+// Apply sets the settings that s names. A queue's type is none of them.
 func (s Spec) Apply(q *Queue) {
 	set(&q.DLQ, s.DLQ)
 	set(&q.MaxReceives, s.MaxReceives)
 	set(&q.Visibility, s.Visibility)
 	set(&q.Retention, s.Retention)
 	set(&q.DedupWindow, s.DedupWindow)
+	set(&q.ContentDedup, s.ContentDedup)
 	set(&q.RequireReceipt, s.RequireReceipt)
 }
 
-// Same reports whether q already has every setting that s names.
+// Same reports whether q is already all that s names.
 func (s Spec) Same(q Queue) bool {
 	p := q
+	set(&p.FIFO, s.FIFO)
 	s.Apply(&p)
 	return p == q
 }

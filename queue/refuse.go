@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -43,6 +44,10 @@ func (p *Publish) Again(hash []byte) error {
 	if bytes.Equal(hash, p.Hash) {
 		return nil
 	}
+	if strings.HasPrefix(p.Key, contentKey) {
+		return fault.New(fault.IdempotencyKeyReused, "queue %q has content_dedup and a message with this payload, whose other fields differ", p.Queue).
+			WithHint("publish it with an idempotency_key of its own if it is another message, or send the first one again")
+	}
 	return fault.New(fault.IdempotencyKeyReused, "the idempotency key %q was used in queue %q for another message", p.Key, p.Queue).
 		WithHint("a key stands for one message: make a new key for a new one, or send the first one again")
 }
@@ -67,6 +72,8 @@ func (s Spec) Again(q Queue) error {
 func (s Spec) differs(q Queue) string {
 	says := func(name string, has, named any) string { return fmt.Sprintf("its %s is %v, not %v", name, has, named) }
 	switch {
+	case s.FIFO != nil && *s.FIFO != q.FIFO:
+		return says("type", q.Type(), Queue{FIFO: *s.FIFO}.Type())
 	case s.DLQ != nil && *s.DLQ != q.DLQ:
 		return says("dlq", strconv.Quote(q.DLQ), strconv.Quote(*s.DLQ))
 	case s.MaxReceives != nil && *s.MaxReceives != q.MaxReceives:
@@ -77,6 +84,9 @@ func (s Spec) differs(q Queue) string {
 		return says("message_retention_days", q.Retention.Hours()/24, s.Retention.Hours()/24)
 	case s.DedupWindow != nil && *s.DedupWindow != q.DedupWindow:
 		return says("dedup_window_seconds", q.DedupWindow.Seconds(), s.DedupWindow.Seconds())
+	}
+	if s.ContentDedup != nil && *s.ContentDedup != q.ContentDedup {
+		return says("content_dedup", q.ContentDedup, *s.ContentDedup)
 	}
 	return says("require_receipt", q.RequireReceipt, !q.RequireReceipt)
 }
@@ -107,12 +117,16 @@ func Takes(name string) error {
 	return fault.New(fault.Conflict, "queue %q takes the dead letters of another queue", name).WithHint("delete that one first, or give it another dlq")
 }
 
-// MayTake refuses q as the dead-letter queue of another: it must be one already, or not be there.
-func (q Queue) MayTake() error {
-	if q.IsDLQ {
-		return nil
+// MayTake refuses q as the dead-letter queue of a queue of a type: it must be one already and of the same type, or not be there.
+func (q Queue) MayTake(fifo bool) error {
+	switch {
+	case !q.IsDLQ:
+		return fault.Invalid("/dlq", "queue %q has a dead-letter queue of its own, so it cannot be one", q.Name)
+	case q.FIFO != fifo:
+		return fault.Invalid("/dlq", "queue %q is %s, so it cannot take the dead letters of a %s queue", q.Name, q.Type(), Queue{FIFO: fifo}.Type()).
+			WithHint("name another one, or none: it is then made with the queue")
 	}
-	return fault.Invalid("/dlq", "queue %q has a dead-letter queue of its own, so it cannot be one", q.Name)
+	return nil
 }
 
 // MayHave refuses a dead-letter queue for q where q is one itself.

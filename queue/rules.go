@@ -12,7 +12,8 @@ type Row struct {
 	QueueID     int64
 	GroupID     int64 // 0: ungrouped
 	Priority    int
-	Receives    int // that ended with nothing recorded, or are under way
+	Place       int64 // in its group, of a fifo queue: the lowest is the group's head, which alone can be received; 0: of a standard queue
+	Receives    int   // that ended with nothing recorded, or are under way
 	MaxReceives int
 	Lease       int       // the number of the newest receive; only grows
 	Leased      bool      // a receive took it and nothing has ended that; a group's slot is held as long
@@ -34,6 +35,8 @@ type Row struct {
 type Change struct {
 	Delete   bool
 	Slot     int       // to add to the group's in-flight count (of the row's group before the rule)
+	Next     bool      // it has left its fifo group (that before the rule), whose next message may have its turn
+	ToEnd    bool      // it is back in a fifo group, at the end: the store gives it a place after all that are there
 	Wake     time.Time // the group has work from then on; zero: nothing new
 	CloseKey bool      // dead-lettered for good reason: its open key is closed in the same transaction
 	Dead     bool      // the row moved to the dead-letter queue
@@ -42,7 +45,7 @@ type Change struct {
 // Unlimited is the MaxReceives of a message that is never dead-lettered: one published straight into a DLQ.
 const Unlimited = 1<<15 - 1
 
-// New gives the row of a message published at now to q.
+// New gives the row of a message published at now to q. Of a fifo queue its id is its place too.
 func (p *Publish) New(now time.Time, q Queue, id, group int64) Row {
 	r := Row{
 		ID: id, Project: p.Project, QueueID: q.ID, GroupID: group, Priority: p.Priority, MaxReceives: q.MaxReceives,
@@ -50,6 +53,9 @@ func (p *Publish) New(now time.Time, q Queue, id, group int64) Row {
 	}
 	if q.IsDLQ {
 		r.MaxReceives = Unlimited
+	}
+	if q.FIFO {
+		r.Place = id
 	}
 	if r.OriginAt.IsZero() {
 		r.OriginAt = now
@@ -207,14 +213,14 @@ func (r *Row) free() Change {
 // Remove deletes the message wherever it is, and gives back the slot it holds.
 func (r *Row) Remove() Change {
 	c := r.free()
-	c.Delete = true
+	c.Delete, c.Next = true, r.Place != 0 && r.GroupID != 0
 	return c
 }
 
 // DeadLetter moves the message to its queue's DLQ. Its key, if it has an open one, is to be closed with it.
 func (r *Row) DeadLetter(now time.Time, dlq DLQ, why string) Change {
 	c := r.free()
-	c.Dead, c.CloseKey = true, r.ClaimID != 0
+	c.Dead, c.CloseKey, c.Next = true, r.ClaimID != 0, r.Place != 0 && r.GroupID != 0
 	r.SourceQueue, r.SourceGroup = r.QueueID, r.GroupID
 	r.QueueID, r.GroupID = dlq.ID, 0
 	r.DeadAt, r.VisibleAt, r.ExpiresAt = now, now, now.Add(dlq.Retention)
@@ -237,13 +243,13 @@ func (r *Row) Lapse(now time.Time, dlq DLQ) (Change, bool) {
 	return Change{Slot: -1, Wake: now}, true
 }
 
-// Redrive sends a dead letter back where it came from: count zero, history kept, its retention anew.
+// Redrive sends a dead letter back where it came from: count zero, history kept, its retention anew; in a fifo group to the end.
 func (r *Row) Redrive(now time.Time) Change {
 	r.QueueID, r.GroupID = r.SourceQueue, r.SourceGroup
 	r.SourceQueue, r.SourceGroup, r.DeadAt = 0, 0, time.Time{}
 	r.Receives, r.Leased, r.Open = 0, false, false
 	r.VisibleAt, r.ExpiresAt = now, now.Add(r.Retention)
-	return Change{Wake: now}
+	return Change{Wake: now, ToEnd: r.Place != 0}
 }
 
 // Backoff is how long a nacked message waits that names no delay: 2^(receives-1) seconds, at most 300.

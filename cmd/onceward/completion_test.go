@@ -15,7 +15,7 @@ func TestComplete(t *testing.T) {
 		{"", "serve migrate receive verify bench queue endpoint event delivery redrive project key health completion version"},
 		{"queue pub", "publish publish-batch"},
 		{"queue stats --w", "--watch"},
-		{"queue update jobs --no-", "--no-require-receipt"},
+		{"queue update jobs --no-", "--no-content-dedup --no-require-receipt"},
 		{"queue create --vis", "--visibility"},
 		{"delivery list --state f", "failed"},
 		{"delivery list --state = f", "failed"}, // as bash has it

@@ -54,6 +54,7 @@ type queueSettings struct {
 	Visibility     *time.Duration `help:"Default lease (5m)."`
 	RetentionDays  *float64       `help:"Days a message is kept (30)."`
 	DedupWindow    *time.Duration `help:"How long publish keys are remembered (24h)."`
+	ContentDedup   *bool          `negatable:"" help:"A publish without a key has its payload for one (no)."`
 	RequireReceipt *bool          `negatable:"" help:"Refuse acts by message id alone (no)."`
 }
 
@@ -63,6 +64,7 @@ func (s *queueSettings) body(o object) object {
 	with(o, "visibility_timeout_default", seconds(s.Visibility))
 	with(o, "message_retention_days", s.RetentionDays)
 	with(o, "dedup_window_seconds", seconds(s.DedupWindow))
+	with(o, "content_dedup", s.ContentDedup)
 	with(o, "require_receipt", s.RequireReceipt)
 	return o
 }
@@ -70,15 +72,19 @@ func (s *queueSettings) body(o object) object {
 type queueCreateCmd struct {
 	queueOne
 	keyed
+	Type *string `enum:"standard,fifo" help:"standard or fifo: in order within a group, one in flight of each (standard)."`
 	queueSettings
 }
 
 func (queueCreateCmd) Help() string {
-	return examples("queue create jobs", "queue create mails --max-receives 10 --visibility 2m --dlq dead")
+	return examples("queue create jobs", "queue create mails --max-receives 10 --visibility 2m --dlq dead",
+		"queue create orders --type fifo --content-dedup")
 }
 
 func (c *queueCreateCmd) Run(ctx context.Context, out output) error {
-	return c.do(ctx, out, "POST", queuePath+"create", c.body(c.into(object{"name": c.Name})), "name")
+	body := c.body(c.into(object{"name": c.Name}))
+	with(body, "type", c.Type)
+	return c.do(ctx, out, "POST", queuePath+"create", body, "name", "type")
 }
 
 type queueUpdateCmd struct {

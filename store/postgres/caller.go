@@ -97,6 +97,10 @@ func (t *CallerTx) PublishOne(ctx context.Context, p queue.Publish) (queue.Publi
 	if err := checkPublish(&p); err != nil {
 		return queue.Published{Err: err}, nil
 	}
+	return t.publish(ctx, p)
+}
+
+func (t *CallerTx) publish(ctx context.Context, p queue.Publish) (queue.Published, error) {
 	headers, err := headersText(p.Headers)
 	if err != nil {
 		return queue.Published{}, err
@@ -118,6 +122,14 @@ func (t *CallerTx) PublishOne(ctx context.Context, p queue.Publish) (queue.Publi
 		return queue.Published{Err: queue.NoQueue(p.Queue)}, nil
 	case "delay":
 		return queue.Published{Err: p.Fits(duration(*retention))}, nil
+	case "order":
+		return queue.Published{Err: p.Orders()}, nil
+	case "content":
+		keyed, err := p.ByContent()
+		if err != nil {
+			return queue.Published{Err: err}, nil
+		}
+		return t.publish(ctx, keyed)
 	case "known":
 		if err := p.Again(first); err != nil {
 			return queue.Published{Err: err}, nil

@@ -15,6 +15,7 @@ import (
 var (
 	changeGroupsSQL = stmt("change_groups")
 	lockGroupsSQL   = stmt("lock_groups")
+	placesSQL       = stmt("places")
 	claimsThereSQL  = stmt("claims_there")
 	queuesShareSQL  = stmt("queues_share")
 )
@@ -32,6 +33,7 @@ type changes struct {
 	notes   []note
 	dead    []deadAttempt        // of deliveries whose holder is gone
 	unseen  []int64              // claims to close that are not locked: they are gone, or were linked after the look
+	toEnd   []*queue.Row         // to have a place after all in their groups
 	extra   []func(b *pgx.Batch) // after the claims and before the messages
 	last    []func(b *pgx.Batch) // after the groups
 }
@@ -60,6 +62,17 @@ func (ch *changes) message(r *queue.Row, group int64, c queue.Change) error {
 	}
 	if group != 0 && c.Slot != 0 {
 		ch.group(group, c.Slot, time.Time{})
+	}
+	if c.Next {
+		ch.group(group, 0, ch.tx.now)
+		from := r.QueueID
+		if c.Dead {
+			from = r.SourceQueue
+		}
+		ch.wake(from, ch.tx.now)
+	}
+	if c.ToEnd {
+		ch.toEnd = append(ch.toEnd, r)
 	}
 	if !c.Wake.IsZero() {
 		if r.GroupID != 0 { // never told of a time after the message's own: a visit looks at nothing before it
@@ -154,6 +167,9 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 	if err := ch.holdDeadLetterQueues(ctx); err != nil {
 		return err
 	}
+	if err := ch.placeLast(ctx); err != nil {
+		return err
+	}
 	b := &pgx.Batch{}
 	queueSaveClaims(b, byID(ch.touched))
 	queueNotes(b, ch.notes)
@@ -180,6 +196,24 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 	}
 	for q, at := range ch.wakes {
 		ch.tx.afterCommit(func() { h.wake(q, at.Sub(ch.tx.now)) })
+	}
+	return nil
+}
+
+// placeLast gives places to what goes to the end of its group: under the groups' locks, as a publish does.
+func (ch *changes) placeLast(ctx context.Context) error {
+	if len(ch.toEnd) == 0 {
+		return nil
+	}
+	if _, err := ch.tx.lockGroups(ctx, slices.Sorted(maps.Keys(ch.groups))); err != nil {
+		return err
+	}
+	places, err := ch.tx.ids(ctx, placesSQL, len(ch.toEnd))
+	if err != nil {
+		return err
+	}
+	for i, r := range ch.toEnd {
+		r.Place = places[i]
 	}
 	return nil
 }

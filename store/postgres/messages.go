@@ -19,7 +19,7 @@ var (
 // rowFields are where the columns of lock_messages.sql go; retention is in seconds.
 func rowFields(r *queue.Row, retention *float64) []any {
 	return []any{
-		&r.ID, &r.Project, &r.QueueID, &r.GroupID, &r.Priority, &r.Receives, &r.MaxReceives, &r.Lease, &r.Leased, &r.Open, &r.VisibleAt,
+		&r.ID, &r.Project, &r.QueueID, &r.GroupID, &r.Priority, &r.Place, &r.Receives, &r.MaxReceives, &r.Lease, &r.Leased, &r.Open, &r.VisibleAt,
 		&r.PublishedAt, &r.OriginAt, &r.ReceivedAt, &r.ExpiresAt, retention, &r.ClaimID, &r.SourceQueue, &r.SourceGroup, &r.DeadAt, &r.LastError,
 	}
 }
@@ -97,7 +97,8 @@ func queueSaveMessages(b *pgx.Batch, rows []*queue.Row) {
 			column(rows, func(r *queue.Row) int64 { return r.SourceGroup }),
 			column(rows, func(r *queue.Row) time.Time { return r.DeadAt }),
 			column(rows, func(r *queue.Row) string { return clean(r.LastError) }),
-			column(rows, func(r *queue.Row) time.Time { return r.OriginAt }))
+			column(rows, func(r *queue.Row) time.Time { return r.OriginAt }),
+			column(rows, func(r *queue.Row) int64 { return r.Place }))
 	}
 }
 

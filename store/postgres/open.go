@@ -48,6 +48,7 @@ type DB struct {
 	leases   leaseMark
 	oldest   oldestMarks
 	takes    gather
+	dedups   sync.Map // queueName: had content_dedup when it was last asked for
 	turns    lowMarks // of groups: place 0 alone
 	ticks    groupTicks
 	wakes    wakeMarks

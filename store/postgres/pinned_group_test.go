@@ -38,9 +38,26 @@ func touches(t *testing.T, db *DB, sql string, args ...any) float64 {
 // alone, be it one group of a queue whose turn comes again and again.
 func TestGroupRowBehindASnapshot(t *testing.T) {
 	t.Parallel()
+	for name, fifo := range map[string]bool{"standard": false, "fifo": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			groupRowBehindASnapshot(t, fifo)
+		})
+	}
+}
+
+func groupRowBehindASnapshot(t *testing.T, fifo bool) {
 	db := pinned(t)
-	q := make1(t, db, "jobs")
+	q, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "jobs", FIFO: &fifo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiveSQL, base := receiveGroupSQL, []any{q.ID, 1, 60.0, 4, make([]time.Time, 10)}
+	if fifo {
+		receiveSQL, base = receiveFIFOSQL, base[:4:4]
+	}
 	publish(t, db, queue.Publish{Queue: "jobs", Group: "hot"}, queue.Publish{Queue: "jobs", Group: "hot"})
+	publish(t, db, queue.Publish{Queue: "jobs", Group: "cold", Delay: time.Hour}) // a table of one row is planned as nothing else is
 	cycle := func() {
 		publish(t, db, queue.Publish{Queue: "jobs", Group: "hot"})
 		got := receive(t, db, "jobs", 1)
@@ -59,13 +76,13 @@ func TestGroupRowBehindASnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		ticks := db.ticks.of(ids)
-		args, err := publishArgs(item, []int{0}, ids, ticks, laneWait)
+		args, err := publishArgs(newPublishing(item), ids, ticks, laneWait)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return map[string]float64{
 			"a publish": touches(t, db, publishSQL, args...),
-			"a receive": touches(t, db, receiveGroupSQL, q.ID, 1, 60.0, 4, make([]time.Time, 10), turn),
+			"a receive": touches(t, db, receiveSQL, append(base, turn)...),
 			"an ack":    touches(t, db, changeGroupsSQL, ids, []int32{0}, []time.Time{{}}, ticks),
 		}
 	}

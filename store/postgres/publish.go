@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,11 +86,13 @@ func (db *DB) publishIn(ctx context.Context, items []queue.Publish) ([]queue.Pub
 type publishing struct {
 	items []queue.Publish
 	out   []queue.Published
-	todo  []int // places of those that have no answer yet
+	todo  []int                  // places of those that have no answer yet
+	keyed map[int]*queue.Publish // by place, those that have their payload for a key
+	folds map[namedQueue]int64   // queues whose messages of others' transactions come first
 }
 
 func newPublishing(items []queue.Publish) *publishing {
-	p := &publishing{items: items, out: make([]queue.Published, len(items)), todo: make([]int, len(items))}
+	p := &publishing{items: items, out: make([]queue.Published, len(items)), todo: make([]int, len(items)), keyed: map[int]*queue.Publish{}, folds: map[namedQueue]int64{}}
 	for i := range p.todo {
 		p.todo[i] = i
 	}
@@ -103,7 +106,10 @@ func (p *publishing) run(ctx context.Context, db *DB) error {
 		if round == maxTries {
 			return errAgain
 		}
-		known, err := db.publishSome(ctx, p.items, p.todo, p.out)
+		if err := p.byContent(db); err != nil {
+			return err
+		}
+		known, again, err := db.publishSome(ctx, p)
 		if err != nil {
 			if !goneGroup(err) {
 				return err
@@ -113,12 +119,19 @@ func (p *publishing) run(ctx context.Context, db *DB) error {
 			}
 			continue
 		}
-		p.todo = known // the others are stored, or refused
-		left, err := db.firstAnswers(ctx, p.items, known, p.out)
+		p.todo = append(known, again...) // the others are stored, or refused
+		left, err := db.firstAnswers(ctx, p, known)
 		if err != nil {
 			return err
 		}
-		p.todo = left
+		p.todo = append(left, again...)
+		slices.Sort(p.todo)
+		for q, id := range p.folds {
+			if n, err := db.fold(ctx, q, id, 0); err != nil || n == 0 && pause(ctx, 2) != nil { // none: somebody else is at it
+				return err
+			}
+		}
+		clear(p.folds)
 	}
 	return nil
 }
@@ -129,19 +142,46 @@ func goneGroup(err error) bool {
 	return ok && e.Code == "23514" && e.ConstraintName == "messages_prio_check"
 }
 
-// publishSome stores the items at the places in todo, and answers those whose key was known.
-func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int, out []queue.Published) (known []int, err error) {
+// byContent gives what has no key its payload for one, where the queue is known to have content_dedup: not of others, since it costs.
+func (p *publishing) byContent(db *DB) error {
+	for _, i := range p.todo {
+		it := &p.items[i]
+		if it.Key != "" || p.keyed[i] != nil {
+			continue
+		}
+		if _, dedups := db.dedups.Load(queueName{it.Project, it.Queue}); dedups {
+			k, err := it.ByContent()
+			if err != nil {
+				return err
+			}
+			p.keyed[i] = &k
+		}
+	}
+	return nil
+}
+
+// key gives the item with the key that it has in a queue with content_dedup.
+func (p *publishing) key(i int) *queue.Publish {
+	if k := p.keyed[i]; k != nil {
+		return k
+	}
+	return &p.items[i]
+}
+
+// publishSome stores what is to do, and answers those whose key was known, and those that are to come again with their payloads for keys.
+func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []int, err error) {
+	items, todo, out := p.items, p.todo, p.out
 	groups, err := db.groupsOf(ctx, items, todo)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	args, err := publishArgs(items, todo, groups, db.ticks.of(groups), db.laneWaits(ctx))
+	args, err := publishArgs(p, groups, db.ticks.of(groups), db.laneWaits(ctx))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rows, err := db.conn(ctx).Query(ctx, publishSQL, args...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer rows.Close()
 	wakes := map[int64]time.Duration{}
@@ -153,10 +193,10 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 		var now, vis time.Time
 		var retention float64
 		if err := rows.Scan(&id, &what, &now, &vis, &q, &retention); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		i := todo[n]
-		p := &items[i]
+		it := &items[i]
 		at = now
 		switch what {
 		case "stored":
@@ -164,21 +204,29 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 			if groups[n] > 0 {
 				stored = append(stored, groups[n])
 			}
-			if in, ok := wakes[q]; !ok || p.Delay < in {
-				wakes[q] = p.Delay
+			if in, ok := wakes[q]; !ok || it.Delay < in {
+				wakes[q] = it.Delay
 			}
 		case "known":
 			known = append(known, i)
 		case "held":
 			out[i].Err = errHeld
 		case "queue":
-			out[i].Err = queue.NoQueue(p.Queue)
+			out[i].Err = queue.NoQueue(it.Queue)
 		case "delay":
-			out[i].Err = p.Fits(duration(retention))
+			out[i].Err = it.Fits(duration(retention))
+		case "order":
+			out[i].Err = it.Orders()
+		case "fold":
+			again = append(again, i)
+			p.folds[namedQueue{it.Project, it.Queue}] = q
+		case "content":
+			again = append(again, i)
+			db.dedups.Store(queueName{it.Project, it.Queue}, struct{}{})
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	db.afterCommit(ctx, func() {
 		db.ticks.changed(at, stored...)
@@ -186,18 +234,18 @@ func (db *DB) publishSome(ctx context.Context, items []queue.Publish, todo []int
 			db.hub.wake(q, in)
 		}
 	})
-	return known, nil
+	return known, again, nil
 }
 
 // firstAnswers answers the items whose key was known with what was answered first; those whose key has run out since are left to do.
-func (db *DB) firstAnswers(ctx context.Context, items []queue.Publish, known []int, out []queue.Published) (left []int, err error) {
+func (db *DB) firstAnswers(ctx context.Context, p *publishing, known []int) (left []int, err error) {
 	if len(known) == 0 {
 		return nil, nil
 	}
 	rows, err := db.conn(ctx).Query(ctx, publishKnownSQL,
-		column(known, func(i int) int64 { return items[i].Project }),
-		column(known, func(i int) string { return items[i].Queue }),
-		column(known, func(i int) string { return items[i].Key }))
+		column(known, func(i int) int64 { return p.items[i].Project }),
+		column(known, func(i int) string { return p.items[i].Queue }),
+		column(known, func(i int) string { return p.key(i).Key }))
 	if err != nil {
 		return nil, err
 	}
@@ -206,15 +254,15 @@ func (db *DB) firstAnswers(ctx context.Context, items []queue.Publish, known []i
 	for rows.Next() {
 		var n int
 		var hash []byte
-		p := queue.Published{Replay: true}
-		if err := rows.Scan(&n, &hash, &p.ID, &p.PublishedAt, &p.VisibleAt); err != nil {
+		first := queue.Published{Replay: true}
+		if err := rows.Scan(&n, &hash, &first.ID, &first.PublishedAt, &first.VisibleAt); err != nil {
 			return nil, err
 		}
 		i := known[n-1]
-		if err := items[i].Again(hash); err != nil {
-			p = queue.Published{Err: err}
+		if err := p.key(i).Again(hash); err != nil {
+			first = queue.Published{Err: err}
 		}
-		out[i], found[i] = p, true
+		p.out[i], found[i] = first, true
 	}
 	for _, i := range known {
 		if !found[i] {
@@ -224,7 +272,8 @@ func (db *DB) firstAnswers(ctx context.Context, items []queue.Publish, known []i
 	return left, rows.Err()
 }
 
-func publishArgs(items []queue.Publish, todo []int, groups, ticks []int64, waits string) ([]any, error) {
+func publishArgs(p *publishing, groups, ticks []int64, waits string) ([]any, error) {
+	items, todo := p.items, p.todo
 	headers := make([]string, len(todo))
 	for n, i := range todo {
 		var err error
@@ -242,9 +291,15 @@ func publishArgs(items []queue.Publish, todo []int, groups, ticks []int64, waits
 		groups,
 		column(todo, func(i int) time.Time { return items[i].OriginAt }),
 		column(todo, func(i int) string { return items[i].Key }),
-		column(todo, func(i int) []byte { return items[i].Hash }),
+		column(todo, func(i int) []byte { return p.key(i).Hash }),
 		ticks,
 		waits,
+		column(todo, func(i int) string {
+			if k := p.keyed[i]; k != nil {
+				return k.Key
+			}
+			return ""
+		}),
 	}, nil
 }
 

@@ -76,11 +76,7 @@ func (db *DB) removeIf(ctx context.Context, tx *txn, ids []int64, gone func(*que
 
 // remove deletes a message for good and ends what hangs on it: its group's slot, its key if that is open.
 func (ch *changes) remove(r *queue.Row, why string) {
-	c := queue.Change{Delete: true}
-	if r.Leased {
-		c.Slot = -1
-	}
-	ch.message(r, r.GroupID, c)
+	ch.drop(r)
 	if r.ClaimID != 0 {
 		ch.closeKey(r, why)
 	}

@@ -37,7 +37,7 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 			return err
 		}
 		out = s.New(tx.now)
-		dlq, err := tx.useDLQ(ctx, s.Project, out.DLQ)
+		dlq, err := tx.useDLQ(ctx, s.Project, out.DLQ, out.FIFO)
 		if err != nil {
 			return err
 		}
@@ -47,15 +47,15 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 }
 
 // useDLQ finds the queue that is to take another's dead letters, or makes it.
-func (tx *txn) useDLQ(ctx context.Context, project int64, name string) (int64, error) {
+func (tx *txn) useDLQ(ctx context.Context, project int64, name string, fifo bool) (int64, error) {
 	d, err := tx.queue(ctx, project, name)
 	switch {
 	case err == nil:
-		return d.ID, d.MayTake()
+		return d.ID, d.MayTake(fifo)
 	case !errors.Is(err, queue.ErrQueueNotFound):
 		return 0, err
 	}
-	made := queue.Spec{Project: project, Name: name}.New(tx.now)
+	made := queue.Spec{Project: project, Name: name, FIFO: &fifo}.New(tx.now)
 	made.DLQ, made.IsDLQ = "", true
 	err = tx.insertQueue(ctx, &made, 0)
 	return made.ID, err
@@ -63,8 +63,8 @@ func (tx *txn) useDLQ(ctx context.Context, project int64, name string) (int64, e
 
 // insertQueue makes a queue; errAgain if somebody else has just made it, or deleted its dead-letter queue.
 func (tx *txn) insertQueue(ctx context.Context, q *queue.Queue, dlq int64) error {
-	err := tx.QueryRow(ctx, queueInsertSQL, q.Project, q.Name, dlq, q.IsDLQ, q.MaxReceives, seconds(q.Visibility), seconds(q.Retention),
-		seconds(q.DedupWindow), q.RequireReceipt).Scan(&q.ID, &q.CreatedAt)
+	err := tx.QueryRow(ctx, queueInsertSQL, q.Project, q.Name, dlq, q.IsDLQ, q.FIFO, q.MaxReceives, seconds(q.Visibility), seconds(q.Retention),
+		seconds(q.DedupWindow), q.ContentDedup, q.RequireReceipt).Scan(&q.ID, &q.CreatedAt)
 	if noSuchDLQ(err) || errors.Is(err, pgx.ErrNoRows) {
 		return errAgain
 	}
@@ -99,13 +99,14 @@ func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 		}
 		dlq := int64(0)
 		if name != "" {
-			if dlq, err = tx.useDLQ(ctx, s.Project, name); err != nil {
+			if dlq, err = tx.useDLQ(ctx, s.Project, name, q.FIFO); err != nil {
 				return err
 			}
 		}
 		s.Apply(&q)
 		out = q
-		_, err = tx.Exec(ctx, queueUpdateSQL, q.ID, dlq, q.MaxReceives, seconds(q.Visibility), seconds(q.Retention), seconds(q.DedupWindow), q.RequireReceipt)
+		_, err = tx.Exec(ctx, queueUpdateSQL, q.ID, dlq, q.MaxReceives, seconds(q.Visibility), seconds(q.Retention), seconds(q.DedupWindow),
+			q.ContentDedup, q.RequireReceipt)
 		if noSuchDLQ(err) {
 			return errAgain
 		}
@@ -163,7 +164,7 @@ func queueNamed(ctx context.Context, c querier, project int64, name string) (que
 
 func scanQueue(r pgx.Row) (q queue.Queue, err error) {
 	var visibility, retention, window float64
-	err = r.Scan(&q.ID, &q.Project, &q.Name, &q.DLQ, &q.IsDLQ, &q.MaxReceives, &visibility, &retention, &window, &q.RequireReceipt, &q.Paused, &q.CreatedAt)
+	err = r.Scan(&q.ID, &q.Project, &q.Name, &q.DLQ, &q.IsDLQ, &q.FIFO, &q.MaxReceives, &visibility, &retention, &window, &q.ContentDedup, &q.RequireReceipt, &q.Paused, &q.CreatedAt)
 	q.Visibility, q.Retention, q.DedupWindow = duration(visibility), duration(retention), duration(window)
 	return q, err
 }

@@ -14,12 +14,14 @@ var (
 	receiveQueueSQL = stmt("receive_queue")
 	receivePlainSQL = stmt("receive_plain")
 	receiveGroupSQL = stmt("receive_group")
+	receiveFIFOSQL  = stmt("receive_fifo")
 	lapseSQL        = stmt("lapse")
 	groupDueSQL     = stmt("group_due")
 )
 
 const (
 	groupRounds = 4   // looks at groups of one receive: each parks those that have nothing
+	fifoVisits  = 250 // most groups of a look at a fifo queue: their publishers wait meanwhile
 	lapseFirst  = 200 // lapsed leases given back in front of a grouped receive; the sweep does the rest
 )
 
@@ -64,11 +66,11 @@ func (db *DB) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, er
 }
 
 type receiveQueue struct {
-	id              int64
-	paused, grouped bool
-	lease           float64
-	wakes           bool  // messages of it wait to be given their groups,
-	from            int64 // after this wake
+	id                    int64
+	paused, grouped, fifo bool
+	lease                 float64
+	wakes                 bool  // messages of it wait to be given their groups,
+	from                  int64 // after this wake
 }
 
 func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue, err error) {
@@ -76,7 +78,7 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 	from, full := db.wakes.of(name)
 	q.from = from
 	start := time.Now()
-	err = db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue, from).Scan(&q.id, &q.paused, &q.grouped, &q.lease, &q.wakes)
+	err = db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue, from).Scan(&q.id, &q.paused, &q.grouped, &q.fifo, &q.lease, &q.wakes)
 	if err == pgx.ErrNoRows {
 		return q, queue.NoQueue(r.Queue)
 	}
@@ -112,6 +114,9 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 	for range groupRounds {
 		left := r.Max - len(out)
 		visits := min(left, max(25, left/10))
+		if q.fifo {
+			visits = min(left, fifoVisits) // each gives one at most
+		}
 		low, full := db.lows.of(q.id, false)
 		start := time.Now()
 		got, err := db.visitGroups(ctx, q, r, left, max(4, visits), low, len(out) == 0)
@@ -141,11 +146,15 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 
 // visitGroups is a look at groups. One that began at the mark of their turns is, if sure says so, made again from their beginning when it got nothing.
 func (db *DB) visitGroups(ctx context.Context, q receiveQueue, r queue.Receive, limit, groups int, low []time.Time, sure bool) (got []received, err error) {
+	sql, args := receiveGroupSQL, []any{q.id, limit, q.lease, groups, low}
+	if q.fifo {
+		sql, args = receiveFIFOSQL, args[:4:4]
+	}
 	for again := false; ; again = true {
 		turn, full := db.turns.of(q.id, again)
 		start := time.Now()
 		var head [10]time.Time
-		if got, err = db.receiveRows(ctx, r, []any{&head[0]}, receiveGroupSQL, q.id, limit, q.lease, groups, low, turn[0]); err != nil {
+		if got, err = db.receiveRows(ctx, r, []any{&head[0]}, sql, append(args, turn[0])...); err != nil {
 			return nil, err
 		}
 		db.turns.passed(q.id, full, time.Since(start), head)

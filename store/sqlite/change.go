@@ -11,6 +11,11 @@ import (
 // the closing of its key if it was dead-lettered with an open one.
 func (t *tx) applyChange(was, m *queue.Row, c queue.Change) error {
 	var err error
+	if c.ToEnd {
+		if m.Place, err = t.id(seqMessages); err != nil {
+			return err
+		}
+	}
 	if c.Delete {
 		err = t.deleteMessage(m.ID)
 	} else {
@@ -24,6 +29,11 @@ func (t *tx) applyChange(was, m *queue.Row, c queue.Change) error {
 	}
 	if c.Slot < 0 && was.GroupID != 0 {
 		t.wake(was.QueueID, t.now) // a slot is free: what waited for it can go
+	}
+	if c.Next {
+		if err := t.wakeGroup(was.GroupID, was.QueueID, t.now); err != nil {
+			return err
+		}
 	}
 	if !c.Wake.IsZero() {
 		if err := t.wakeGroup(m.GroupID, m.QueueID, c.Wake); err != nil {

@@ -52,9 +52,24 @@ func (t *tx) publish(p *queue.Publish) (queue.Published, error) {
 	if err := p.Fits(q.Retention); err != nil {
 		return queue.Published{}, err
 	}
+	if q.FIFO {
+		if err := p.Orders(); err != nil {
+			return queue.Published{}, err
+		}
+	}
+	if q.ContentDedup && p.Key == "" {
+		keyed, err := p.ByContent()
+		if err != nil {
+			return queue.Published{}, err
+		}
+		p = &keyed
+		if first, known, err := t.published(p); err != nil || known {
+			return first, err
+		}
+	}
 	var group int64
 	if p.Group != "" {
-		if group, err = t.fairGroup(q, p.Group); err != nil {
+		if group, err = t.groupOf(q, p.Group); err != nil {
 			return queue.Published{}, err
 		}
 	}
@@ -100,8 +115,8 @@ func (t *tx) published(p *queue.Publish) (first queue.Published, known bool, err
 	return first, true, nil
 }
 
-// fairGroup finds a group of a queue, or makes it.
-func (t *tx) fairGroup(q *queueRow, name string) (int64, error) {
+// groupOf finds a group of a queue, or makes it.
+func (t *tx) groupOf(q *queueRow, name string) (int64, error) {
 	if !q.Grouped {
 		grouped := *q
 		grouped.Grouped = true
@@ -117,5 +132,9 @@ func (t *tx) fairGroup(q *queueRow, name string) (int64, error) {
 	if id, err = t.id(seqGroups); err != nil {
 		return 0, err
 	}
-	return id, t.insertGroup(&group{ID: id, Queue: q.ID, Name: name, Slots: unlimited})
+	slots := unlimited
+	if q.FIFO {
+		slots = 1
+	}
+	return id, t.insertGroup(&group{ID: id, Queue: q.ID, Name: name, Slots: slots})
 }

@@ -61,11 +61,7 @@ func (t *tx) purge(id int64) (bool, error) {
 
 // remove deletes a message for good and ends what hangs on it: its group's slot, its key if that is open.
 func (t *tx) remove(m *queue.Row, why string) error {
-	c := queue.Change{Delete: true}
-	if m.Leased {
-		c.Slot = -1
-	}
-	if err := t.applyChange(m, m, c); err != nil {
+	if err := t.removeMessage(m); err != nil {
 		return err
 	}
 	return t.closeKey(m, why)

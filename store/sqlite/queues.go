@@ -23,7 +23,7 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 			return err
 		}
 		made := queueRow{Queue: s.New(t.now)}
-		if made.DLQID, err = t.useDLQ(s.Project, made.DLQ); err != nil {
+		if made.DLQID, err = t.useDLQ(s.Project, made.DLQ, made.FIFO); err != nil {
 			return err
 		}
 		err = t.insertQueue(&made)
@@ -34,15 +34,15 @@ func (db *DB) CreateQueue(ctx context.Context, s queue.Spec) (out queue.Queue, e
 }
 
 // useDLQ finds the queue that is to take another's dead letters, or makes it.
-func (t *tx) useDLQ(project int64, name string) (int64, error) {
+func (t *tx) useDLQ(project int64, name string, fifo bool) (int64, error) {
 	d, err := t.queueByName(project, name)
 	switch {
 	case err == nil:
-		return d.ID, d.MayTake()
+		return d.ID, d.MayTake(fifo)
 	case fault.CodeOf(err) != fault.QueueNotFound:
 		return 0, err
 	}
-	made := queueRow{Queue: queue.Spec{Project: project, Name: name}.New(t.now)}
+	made := queueRow{Queue: queue.Spec{Project: project, Name: name, FIFO: &fifo}.New(t.now)}
 	made.DLQ, made.IsDLQ = "", true
 	err = t.insertQueue(&made)
 	return made.ID, err
@@ -58,7 +58,7 @@ func (db *DB) UpdateQueue(ctx context.Context, s queue.Spec) (queue.Queue, error
 			if err := q.MayHave(*s.DLQ); err != nil {
 				return err
 			}
-			id, err := t.useDLQ(s.Project, *s.DLQ)
+			id, err := t.useDLQ(s.Project, *s.DLQ, q.FIFO)
 			if err != nil {
 				return err
 			}

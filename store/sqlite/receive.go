@@ -117,16 +117,20 @@ func (h *hand) visitGroup(g *group, n int, turn time.Time) (got int, err error) 
 		_, err = h.exec("queue_turn", at(turn), h.q.ID)
 		return got, err
 	}
-	if got, err = h.take("receive_group", g.ID, n); err != nil || got == 0 && h.heavy {
+	take, next := "receive_group", "group_next"
+	if h.q.FIFO { // a head that waits holds its group
+		take, next = "receive_fifo", "fifo_next"
+	}
+	if got, err = h.take(take, g.ID, n); err != nil || got == 0 && h.heavy {
 		return got, err
 	}
-	next := turn
+	due := turn
 	if got < n && !h.heavy {
-		if next, err = h.nextOf(g.ID); err != nil {
+		if err = h.row(next, g.ID).Scan(toTime(&due)); err != nil {
 			return got, err
 		}
 	}
-	_, err = h.exec("group_visited", got, at(next), g.ID)
+	_, err = h.exec("group_visited", got, at(due), g.ID)
 	return got, err
 }
 
@@ -150,10 +154,4 @@ func (h *hand) due(turn time.Time, seen map[int64]bool) (out []group, err error)
 		out = slices.Insert(out, i, group{Slots: unlimited})
 	}
 	return out, err
-}
-
-// nextOf gives when the next of a group's waiting messages is due; zero if none waits.
-func (t *tx) nextOf(groupID int64) (next time.Time, err error) {
-	err = t.row("group_next", groupID).Scan(toTime(&next))
-	return next, err
 }

@@ -7,7 +7,7 @@ import (
 // messageColumns are where the columns of message_by_id.sql go.
 func messageColumns(m *queue.Row) []any {
 	return []any{
-		&m.ID, &m.Project, &m.QueueID, toInt(&m.GroupID), &m.Priority, &m.Receives, &m.MaxReceives, &m.Lease, &m.Leased, &m.Open,
+		&m.ID, &m.Project, &m.QueueID, toInt(&m.GroupID), &m.Priority, toInt(&m.Place), &m.Receives, &m.MaxReceives, &m.Lease, &m.Leased, &m.Open,
 		toTime(&m.VisibleAt), toTime(&m.PublishedAt), toTime(&m.OriginAt), toTime(&m.ReceivedAt), toTime(&m.ExpiresAt), toSpan(&m.Retention),
 		toInt(&m.ClaimID), toInt(&m.SourceQueue), toInt(&m.SourceGroup), toTime(&m.DeadAt), toText(&m.LastError),
 	}
@@ -21,7 +21,7 @@ func (t *tx) messageByID(id int64) (m queue.Row, ok bool, err error) {
 
 // insertMessage stores a new message's row; its body, if it has one, goes by insertBody, its group is woken by wakeGroup.
 func (t *tx) insertMessage(m *queue.Row) error {
-	_, err := t.exec("message_insert", m.ID, m.Project, m.QueueID, orNull(m.GroupID), m.Priority, m.Receives, m.MaxReceives, m.Lease, m.Leased, m.Open,
+	_, err := t.exec("message_insert", m.ID, m.Project, m.QueueID, orNull(m.GroupID), m.Priority, orNull(m.Place), m.Receives, m.MaxReceives, m.Lease, m.Leased, m.Open,
 		at(m.VisibleAt), at(m.PublishedAt), at(m.OriginAt), at(m.ReceivedAt), at(m.ExpiresAt), seconds(m.Retention),
 		orNull(m.ClaimID), orNull(m.SourceQueue), orNull(m.SourceGroup), at(m.DeadAt), textOrNull(m.LastError))
 	return err
@@ -37,7 +37,7 @@ func (t *tx) saveMessage(was, m *queue.Row) error {
 		_, err := t.exec("message_lease", m.Receives, m.Lease, m.Leased, m.Open, at(m.VisibleAt), at(m.ReceivedAt), textOrNull(m.LastError), m.ID)
 		return err
 	}
-	_, err := t.exec("message_move", m.QueueID, orNull(m.GroupID), m.Receives, m.Lease, m.Leased, m.Open, at(m.VisibleAt), at(m.ReceivedAt),
+	_, err := t.exec("message_move", m.QueueID, orNull(m.GroupID), orNull(m.Place), m.Receives, m.Lease, m.Leased, m.Open, at(m.VisibleAt), at(m.ReceivedAt),
 		at(m.ExpiresAt), orNull(m.ClaimID), orNull(m.SourceQueue), orNull(m.SourceGroup), at(m.DeadAt), textOrNull(m.LastError), m.ID)
 	return err
 }

@@ -15,8 +15,8 @@ type queueRow struct {
 }
 
 func loadQueue(s scanner, q *queueRow) error {
-	return s.Scan(&q.ID, &q.Project, &q.Name, toInt(&q.DLQID), toText(&q.DLQ), &q.IsDLQ, &q.Grouped, toTime(&q.Turn), &q.MaxReceives, toSpan(&q.Visibility),
-		toSpan(&q.Retention), toSpan(&q.DedupWindow), &q.RequireReceipt, &q.Paused, toTime(&q.CreatedAt))
+	return s.Scan(&q.ID, &q.Project, &q.Name, toInt(&q.DLQID), toText(&q.DLQ), &q.IsDLQ, &q.FIFO, &q.Grouped, toTime(&q.Turn), &q.MaxReceives, toSpan(&q.Visibility),
+		toSpan(&q.Retention), toSpan(&q.DedupWindow), &q.ContentDedup, &q.RequireReceipt, &q.Paused, toTime(&q.CreatedAt))
 }
 
 // queueByName finds a queue: ErrQueueNotFound. A transaction remembers those it found.
@@ -76,8 +76,8 @@ func (t *tx) insertQueue(q *queueRow) error {
 		return err
 	}
 	t.queuesChanged()
-	_, err = t.exec("queue_insert", q.ID, q.Project, q.Name, orNull(q.DLQID), q.IsDLQ, q.Grouped, q.MaxReceives, seconds(q.Visibility),
-		seconds(q.Retention), seconds(q.DedupWindow), q.RequireReceipt, q.Paused, at(q.CreatedAt))
+	_, err = t.exec("queue_insert", q.ID, q.Project, q.Name, orNull(q.DLQID), q.IsDLQ, q.FIFO, q.Grouped, q.MaxReceives, seconds(q.Visibility),
+		seconds(q.Retention), seconds(q.DedupWindow), q.ContentDedup, q.RequireReceipt, q.Paused, at(q.CreatedAt))
 	return err
 }
 
@@ -85,6 +85,6 @@ func (t *tx) insertQueue(q *queueRow) error {
 func (t *tx) saveQueue(q *queueRow) error {
 	t.queuesChanged()
 	_, err := t.exec("queue_save", orNull(q.DLQID), q.Grouped, q.MaxReceives, seconds(q.Visibility),
-		seconds(q.Retention), seconds(q.DedupWindow), q.RequireReceipt, q.Paused, q.ID)
+		seconds(q.Retention), seconds(q.DedupWindow), q.ContentDedup, q.RequireReceipt, q.Paused, q.ID)
 	return err
 }

@@ -292,7 +292,7 @@ func messagesByStatus(r *rig) {
 func settingsSurvive(r *rig) {
 	s := queue.Spec{
 		Project: 1, Name: "jobs", DLQ: new("dead"), MaxReceives: new(9), Visibility: new(1500 * time.Millisecond),
-		Retention: new(48 * time.Hour), DedupWindow: new(2 * time.Minute), RequireReceipt: new(true),
+		Retention: new(48 * time.Hour), DedupWindow: new(2 * time.Minute), RequireReceipt: new(true), ContentDedup: new(true), FIFO: new(true),
 	}
 	made, err := r.CreateQueue(r.ctx, s)
 	r.ok(err)

@@ -24,6 +24,7 @@ func watchSees(r *rig) {
 		{"receives = receives + 1", "grew without a receive"},
 		{"receives = receives - 1", "given back without the end"},
 		{"prio = prio + 1", "what never changes"},
+		{"place = 7", "its place"},
 		{"queue = queue + 1", "moved without a death"},
 		{"dead_at = vis, source_queue = 99", "wrong place"},
 	} {

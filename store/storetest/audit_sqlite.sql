@@ -32,6 +32,10 @@ CREATE TRIGGER audit_message AFTER UPDATE ON messages BEGIN
       NEW.lease_no > OLD.lease_no AND OLD.dead_at IS NULL AND OLD.receives >= OLD.max_receives),
     ('message: a receive moved it',
       NEW.lease_no > OLD.lease_no AND (NEW.queue <> OLD.queue OR NEW.dead_at IS NOT OLD.dead_at)),
+    ('message: received while another of its fifo group comes first',
+      NEW.lease_no > OLD.lease_no AND NEW.place IS NOT NULL AND EXISTS (SELECT 1 FROM messages m WHERE m.gid = NEW.gid AND m.place < NEW.place)),
+    ('message: its place in its fifo group changed without a redrive, or went back',
+      NEW.place IS NOT OLD.place AND NOT (OLD.dead_at IS NOT NULL AND NEW.dead_at IS NULL AND NEW.place > OLD.place)),
     ('message: a count grew without a receive', NEW.lease_no = OLD.lease_no AND NEW.receives > OLD.receives),
     ('message: a count was given back without the end of a receipt',
       NEW.lease_no = OLD.lease_no AND NEW.receives < OLD.receives AND NOT (OLD.dead_at IS NOT NULL AND NEW.dead_at IS NULL AND NEW.receives = 0)

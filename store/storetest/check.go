@@ -19,7 +19,7 @@ func (r *rig) end() {
 	if r.b.ClaimsOnly {
 		return
 	}
-	now, greatest, passed := "clock_timestamp()", "greatest", "m.vis < least(g.low, g.next_at)"
+	now, greatest, passed := "clock_timestamp()", "greatest", "m.vis < least(g.low, g.next_at) AND g.place IS NULL OR m.place < g.place"
 	notWoken := " AND NOT (m.gid = -1 AND EXISTS (SELECT 1 FROM wakes w WHERE w.message = m.id AND w.queue = m.queue))" // of somebody's own transaction: the next receive's to give
 	if r.b.Dialect == SQLite {
 		notWoken = ""
@@ -30,8 +30,9 @@ func (r *rig) end() {
 			LEFT JOIN messages m ON m.gid = g.id AND m.leased GROUP BY g.id, g.in_flight HAVING g.in_flight <> count(m.id)`,
 		"a message's group is not there": `SELECT m.id, m.gid FROM messages m WHERE m.gid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM groups g WHERE g.id = m.gid)` + notWoken,
 		"a group is stranded": `SELECT g.id, g.next_at, m.vis FROM groups g JOIN messages m ON m.gid = g.id
-			WHERE NOT m.leased AND (g.next_at IS NULL OR g.next_at > ` + greatest + `(m.vis, ` + now + `))`,
-		"a group's visits pass by a message": `SELECT g.id, g.next_at, m.vis FROM groups g JOIN messages m ON m.gid = g.id WHERE NOT m.leased AND ` + passed,
+			WHERE NOT m.leased AND (g.next_at IS NULL OR g.next_at > ` + greatest + `(m.vis, ` + now + `))
+			AND NOT EXISTS (SELECT 1 FROM messages h WHERE h.gid = m.gid AND h.place < m.place)`, // of a fifo group the head alone waits for its turn
+		"a group's visits pass by a message": `SELECT g.id, g.next_at, m.vis FROM groups g JOIN messages m ON m.gid = g.id WHERE NOT m.leased AND (` + passed + `)`,
 		"a message has no body":              `SELECT m.id FROM messages m WHERE m.queue > 2 AND NOT EXISTS (SELECT 1 FROM bodies b WHERE b.id = m.id)`,
 		"a body has no message":              `SELECT b.id FROM bodies b WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = b.id)`,
 		"a message's queue is not there":     `SELECT m.id, m.queue FROM messages m WHERE NOT EXISTS (SELECT 1 FROM queues q WHERE q.id = m.queue)`,

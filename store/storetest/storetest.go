@@ -69,6 +69,8 @@ func Run(t *testing.T, b Backend) {
 		{"audit", auditTests},
 		{"publish", publishTests},
 		{"receive", receiveTests},
+		{"fifo", fifoTests},
+		{"content", contentTests},
 		{"wait", waitTests},
 		{"settle", settleTests},
 		{"extend", extendTests},

@@ -67,7 +67,7 @@ var ofGroups = []mutant{
 	{
 		id: "receive-turns", holds: "I15", out: "a group that was received from goes to the tail",
 		edits: []edit{
-			{file: "store/sqlite/receive.go", old: "\tnext := turn\n", new: "\tnext := g.NextAt\n"},
+			{file: "store/sqlite/receive.go", old: "\tdue := turn\n", new: "\tdue := g.NextAt\n"},
 			{file: "store/postgres/sql/receive_group.sql", old: "WHEN NOT v.sees OR NOT v.all_due THEN now()", new: "WHEN NOT v.sees OR NOT v.all_due THEN x.next_at"},
 		},
 		caught: suite("receive", "groups take turns, the ungrouped being one of them", "want one of each group"),

@@ -136,7 +136,7 @@ var ofKeys = []mutant{
 	},
 	{
 		id: "dead-closes-key", holds: "I6", out: "a dead letter closes its key",
-		edits:  []edit{{file: "queue/rules.go", old: "c.Dead, c.CloseKey = true, r.ClaimID != 0", new: "c.Dead = true"}},
+		edits:  []edit{{file: "queue/rules.go", old: "c.Dead, c.CloseKey, c.Next = true, r.ClaimID != 0, r.Place != 0 && r.GroupID != 0", new: "c.Dead = true"}},
 		caught: suite("work", "I6: a message dead at its last nack closes its open key", "never begun: claimed, want failed"),
 	},
 }

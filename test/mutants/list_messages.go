@@ -93,8 +93,7 @@ var ofMessages = []mutant{
 		id: "delay-below-retention", holds: "I1", out: "a delay as long as the retention is too long",
 		edits: []edit{
 			{file: "queue/refuse.go", old: "if p.Delay < retention {", new: "if p.Delay <= retention {"},
-			{file: "store/postgres/sql/publish.sql", old: "delay < retention_s", new: "delay <= retention_s", times: 2},
-			{file: "store/postgres/sql/publish.sql", old: "j.delay >= j.retention_s", new: "j.delay > j.retention_s"},
+			{file: "store/postgres/sql/publish.sql", old: "delay >= q.retention_s", new: "delay > q.retention_s"},
 		},
 		caught: suite("publish", "a delay at or past the retention is refused", "24h0m0s: , want INVALID_ARGUMENT"),
 	},

@@ -108,6 +108,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	const dlq = "a dead-letter queue that cannot be that one's"
 	add(invalid, dlq, "/dlq", []string{`"new"`, "its own"}, post("/v1/queue/create", object{"name": "new", "dlq": "new"}))
 	add(invalid, dlq, "/dlq", []string{`"jobs"`, "dead-letter queue of its own"}, post("/v1/queue/create", object{"name": "new", "dlq": "jobs"}))
+	add(invalid, dlq, "/dlq", []string{`"jobs-dlq"`, "is standard", "fifo"}, post("/v1/queue/create", object{"name": "new", "type": "fifo", "dlq": "jobs-dlq"}))
 	add(invalid, dlq, "/dlq", []string{`"jobs-dlq"`, "is a dead-letter queue"}, post("/v1/queue/update/jobs-dlq", object{"dlq": "full"}))
 
 	add(invalid, "an act by `message_id` in a queue that requires receipts", "/receipt_handle", []string{`"strict"`, "receipt_handle"},
@@ -118,9 +119,9 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(invalid, receivers, "/endpoint_ids", []string{"endpoint_ids", "empty", "every subscriber"}, post(events, object{"event_type": "a", "payload": 1, "endpoint_ids": []string{}}))
 	add(invalid, receivers, "/endpoint_ids/1", []string{"endpoint_ids", "another tenant"}, post(events, object{"event_type": "a", "payload": 1, "tenant": "acme", "endpoint_ids": []string{w.endpoint, w.foreign}}))
 	add(invalid, receivers, "/endpoint_ids/0", []string{"another tenant"}, post(events, object{"event_type": "a", "payload": 1, "tenant": "acme", "endpoint_ids": []string{w.foreign, w.endpoint}}))
-	const later = "what this version does not have yet"
-	add(invalid, later, "/type", []string{"fifo", "standard", "message_group_id"}, post("/v1/queue/create", object{"name": "new", "type": "fifo"}))
-	add(invalid, later, "/content_dedup", []string{"content_dedup", "idempotency_key"}, post("/v1/queue/create", object{"name": "new", "content_dedup": true}))
+	const orders = "a publish that a fifo queue cannot order"
+	add(invalid, orders, "/message_group_id", []string{`"line"`, "fifo", "required"}, publish(`{"queue":"line","payload":1}`))
+	add(invalid, orders, "/priority", []string{`"line"`, "fifo", "2", "order"}, publish(`{"queue":"line","payload":1,"message_group_id":"a","priority":2}`))
 
 	const receipt = "RECEIPT_INVALID"
 	add(receipt, "a `receipt_handle` that `consume` did not give of this queue", "/receipt_handle", []string{`"made-up"`, "consume"}, post("/v1/queue/ack", object{"queue": "jobs", "receipt_handle": "made-up"}))
@@ -157,6 +158,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 
 	const reused = "IDEMPOTENCY_KEY_REUSED"
 	add(reused, "the key was used for another request", nil, []string{`"order-7"`, `"jobs"`, "new key"}, publish(`{"queue":"jobs","payload":3,"idempotency_key":"order-7"}`))
+	add(reused, "the payload was published to a queue with `content_dedup`, with other fields", nil, []string{`"line"`, "content_dedup", "idempotency_key"}, publish(`{"queue":"line","payload":7,"message_group_id":"b"}`))
 	add(reused, "the key was used for another request", nil, []string{`"rotate-1"`, "new key"}, post(endpoints+"/"+w.endpoint+"/rotate_secret", object{"grace_seconds": 1}, "Idempotency-Key", "rotate-1"))
 	add("EVENT_ID_REUSED", "the `event_id` was used for other content", nil, []string{`"e-1"`, "other content"}, post(events, object{"event_id": "e-1", "event_type": "a", "payload": 2, "tenant": "acme"}))
 	add("QUEUE_EXISTS", "a queue of that name has other settings", nil, []string{`"jobs"`, "max_receive_count is 3, not 9", "/v1/queue/update/jobs"}, post("/v1/queue/create", object{"name": "jobs", "max_receive_count": 9}))

@@ -189,6 +189,8 @@ func newSetting(t *testing.T, s *server) *setting {
 	w := &setting{server: s}
 	s.queue(t, "jobs", object{"message_retention_days": 1})
 	s.queue(t, "strict", object{"require_receipt": true})
+	s.queue(t, "line", object{"type": "fifo", "content_dedup": true})
+	s.publish(t, "line", 7, object{"message_group_id": "a"})
 	s.queue(t, "full", nil)
 	s.publish(t, "full", 1, nil)
 	s.publish(t, "jobs", 1, nil)

@@ -70,6 +70,8 @@ var subjects = []struct {
 	{"redrive picks", checkRedrivePicks},
 	{"order", checkOrder},
 	{"fair groups", checkGroups},
+	{"fifo", checkFIFO},
+	{"content dedup", checkContentDedup},
 	{"stats", checkStats},
 	{"endpoints", checkEndpoints},
 	{"endpoint fields", checkEndpointFields},

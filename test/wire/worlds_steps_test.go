@@ -31,7 +31,7 @@ func (w *paired) any(kind string) string {
 func (w *paired) chance(percent int) bool { return w.dice.IntN(100) < percent }
 
 func (w *paired) queueName() string {
-	return w.one("jobs", "jobs", "jobs", "jobs", "mail", "mail", "mail", "jobs-dlq", "mail-dlq", "none")
+	return w.one("jobs", "jobs", "jobs", "jobs", "mail", "mail", "mail", "line", "line", "jobs-dlq", "mail-dlq", "line-dlq", "none")
 }
 
 // key perhaps gives an idempotency key.

@@ -142,6 +142,7 @@ func newPaired(t *testing.T, s *server, name, secret string, seed uint64) *paire
 	w.as, w.keyID = s.as(t, s.project(t, name), "admin")
 	w.as.call(t, "POST", "/v1/queue/create", object{"name": "jobs"}).ok(t)
 	w.as.call(t, "POST", "/v1/queue/create", object{"name": "mail", "max_retries": 2}).ok(t)
+	w.as.call(t, "POST", "/v1/queue/create", object{"name": "line", "type": "fifo", "content_dedup": true, "max_retries": 2}).ok(t)
 	return w
 }
 

@@ -1,5 +1,6 @@
 -- Publishes one message inside the caller's transaction, whatever else that does and however long it stays open. Empty text is none, a year of 1 is now.
--- What became of it: stored, known (with the first answer and its hash), queue (there is none), delay (at or past the retention).
+-- What became of it: stored, known (with the first answer and its hash), queue (there is none), delay (at or past the retention),
+-- order (a fifo queue does not take it), content (the queue has content_dedup: call again with the key that the payload is).
 -- Locks what stands in nobody's way: the queue against deletion, the key. The group is left to who receives next (wakes). A
 -- server that publishes under a key of the same slot meanwhile sees from the advisory lock that it may have to wait (publish.sql).
 CREATE OR REPLACE FUNCTION onceward_tx_publish(
@@ -18,7 +19,7 @@ BEGIN
       WHERE k.project = p_project AND k.queue = p_queue COLLATE "C" AND k.key = p_key COLLATE "C" AND k.expires_at > now();
       IF FOUND THEN RETURN; END IF;
     END IF;
-    SELECT t.id, CASE WHEN t.is_dlq THEN 32767 ELSE t.max_receives END AS max_receives, t.retention_s, t.dedup_window_s INTO q FROM queues t
+    SELECT t.id, CASE WHEN t.is_dlq THEN 32767 ELSE t.max_receives END AS max_receives, t.retention_s, t.dedup_window_s, t.fifo, t.content_dedup INTO q FROM queues t
     WHERE t.project = p_project AND t.name = p_queue COLLATE "C" FOR KEY SHARE;
     IF NOT FOUND THEN
       what := 'queue';
@@ -27,6 +28,14 @@ BEGIN
     retention := q.retention_s;
     IF p_delay >= q.retention_s THEN
       what := 'delay';
+      RETURN;
+    END IF;
+    IF q.fifo AND (p_group = '' OR p_priority <> 0) THEN
+      what := 'order';
+      RETURN;
+    END IF;
+    IF q.content_dedup AND p_key = '' THEN
+      what := 'content';
       RETURN;
     END IF;
     message := nextval('message_seq');

@@ -1,41 +1,53 @@
 -- N messages of any queues in one statement: $1 project, $2 queue, $3 body, $4 headers ('': none), $5 delay_s, $6 prio, $7 group id (0: ungrouped),
--- $8 origin (year 1: now), $9 key ('': none), $10 hash, $11 a tick of the group. One row for each, in order: what became of it (stored, known, queue, delay, held).
+-- $8 origin (year 1: now), $9 key ('': none), $10 hash, $11 a tick of the group, $13 the key that the payload is where the queue has content_dedup ('': not made).
 -- $12 how long to wait for a lock; then a key that may be in somebody's own open transaction (functions/tx_publish.sql) is not waited for, and held. Empty: wait.
+-- One row for each, in order: what became of it. stored, known, queue, delay, held; order: a fifo queue does not take it; content: its queue wants $13; fold: its
+-- queue is fifo and has messages that come first and wait for their groups (wakes_fold.sql). Of the last two all of a queue, so that they keep their order.
 -- Of a known one publish_known.sql, with a fresh snapshot, has the first answer. A group that has gone fails the CHECK of prio, and with it
 -- the whole statement, which is sent again once the group is made.
 WITH i AS MATERIALIZED (
-  SELECT u.*, nextval('message_seq') AS id, u.key <> '' AND row_number() OVER (PARTITION BY u.project, u.queue, u.key ORDER BY u.n) > 1 AS again
-  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[])
-       WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, key, hash, tick, n)
+  SELECT u.*, nextval('message_seq') AS id
+  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[], $13::text[])
+       WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, given, hash, tick, content, n)
   WHERE (SELECT $12 = '' OR set_config('lock_timeout', $12, true) <> '')
 ), q AS MATERIALIZED (                                 -- a queue that is being deleted is waited for, and then is not there
-  SELECT id, project, name, CASE WHEN is_dlq THEN 32767 ELSE max_receives END AS max_receives, retention_s, dedup_window_s FROM queues
+  SELECT id, project, name, CASE WHEN is_dlq THEN 32767 ELSE max_receives END AS max_receives, retention_s, dedup_window_s, fifo, content_dedup,
+         CASE WHEN content_dedup AND EXISTS (SELECT 1 FROM i WHERE i.project = queues.project AND i.queue = queues.name AND given = '' AND content = '') THEN 'content'
+              WHEN fifo AND EXISTS (SELECT 1 FROM wakes WHERE wakes.queue = queues.id) THEN 'fold' END AS wants
+  FROM queues
   WHERE (project, name) IN (SELECT project, queue FROM i) ORDER BY id FOR KEY SHARE
-), j AS MATERIALIZED (
-  SELECT i.*, q.id AS qid, q.max_receives, q.retention_s, q.dedup_window_s, now() + i.delay * interval '1 s' AS vis,
-         i.again OR i.key <> '' AND coalesce((SELECT o.expires_at > now() FROM publish_keys o -- not EXISTS, which may be planned as a scan of all keys
-           WHERE o.project = i.project AND o.queue = i.queue COLLATE "C" AND o.key = i.key COLLATE "C"), false) AS known,
-         CASE WHEN i.key = '' OR $12 = '' THEN false -- whoever has a key of this slot in a transaction of his own shares the lock
-           WHEN pg_try_advisory_lock(1801812339, hashtext(i.key) & 1023) THEN NOT pg_advisory_unlock(1801812339, hashtext(i.key) & 1023) ELSE true END AS held
+), e AS (
+  SELECT i.*, q.id AS qid, q.max_receives, q.retention_s, q.dedup_window_s, q.fifo, CASE WHEN given = '' AND q.content_dedup THEN content ELSE given END AS key,
+         CASE WHEN q.id IS NULL THEN 'queue' WHEN delay >= q.retention_s THEN 'delay' WHEN q.fifo AND (gid = 0 OR prio <> 0) THEN 'order' ELSE q.wants END AS refused
   FROM i LEFT JOIN q ON q.project = i.project AND q.name = i.queue COLLATE "C"
+), j AS MATERIALIZED (
+  SELECT e.*, now() + delay * interval '1 s' AS vis, key <> '' AND (
+           row_number() OVER (PARTITION BY project, queue, key ORDER BY n) > 1
+           OR coalesce((SELECT o.expires_at > now() FROM publish_keys o -- not EXISTS, which may be planned as a scan of all keys
+             WHERE o.project = e.project AND o.queue = e.queue COLLATE "C" AND o.key = e.key COLLATE "C"), false)) AS known,
+         CASE WHEN key = '' OR $12 = '' THEN false -- whoever has a key of this slot in a transaction of his own shares the lock
+           WHEN pg_try_advisory_lock(1801812339, hashtext(key) & 1023) THEN NOT pg_advisory_unlock(1801812339, hashtext(key) & 1023) ELSE true END AS held
+  FROM e
 ), k AS (
   INSERT INTO publish_keys AS t (project, queue, key, hash, message_id, published_at, visible_at, expires_at)
   SELECT project, queue, key, hash, id, now(), vis, now() + dedup_window_s * interval '1 s' FROM j
-  WHERE key <> '' AND NOT known AND NOT held AND qid IS NOT NULL AND delay < retention_s
+  WHERE key <> '' AND NOT known AND NOT held AND refused IS NULL
   ORDER BY project, queue COLLATE "C", key COLLATE "C"
   ON CONFLICT (project, queue, key) DO UPDATE SET hash = excluded.hash, message_id = excluded.message_id, published_at = excluded.published_at,
      visible_at = excluded.visible_at, expires_at = excluded.expires_at
     WHERE t.expires_at <= now()
   RETURNING message_id
 ), w AS MATERIALIZED (
-  SELECT * FROM j WHERE qid IS NOT NULL AND delay < retention_s AND (key = '' OR id IN (SELECT message_id FROM k))
+  SELECT * FROM j WHERE refused IS NULL AND (key = '' OR id IN (SELECT message_id FROM k))
 ), gl AS MATERIALIZED (                                -- groups in one lock order
   SELECT g.id, n.vis, n.tick FROM groups g
   JOIN (SELECT gid, qid, min(vis) AS vis, min(tick) AS tick FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = n.gid AND g.tick >= n.tick AND g.queue = n.qid
   ORDER BY g.id FOR UPDATE OF g
 ), m AS (
-  INSERT INTO messages (id, project, queue, gid, prio, max_receives, vis, published_at, origin_at, expires_at, retention_s)
-  SELECT id, project, qid, nullif(gid, 0), CASE WHEN gid = 0 OR gid IN (SELECT id FROM gl) THEN prio ELSE -1 END, max_receives, vis, now(),
+  INSERT INTO messages (id, project, queue, gid, prio, place, max_receives, vis, published_at, origin_at, expires_at, retention_s)
+  SELECT id, project, qid, nullif(gid, 0), CASE WHEN gid = 0 OR gid IN (SELECT id FROM gl) THEN prio ELSE -1 END,
+         CASE WHEN fifo AND gid IN (SELECT id FROM gl) THEN nextval('message_seq') END, max_receives, vis, now(), -- the place, once the groups are locked
+
          coalesce(nullif(origin, '0001-01-01Z'), now()), vis + retention_s * interval '1 s', retention_s
   FROM w ORDER BY n
   RETURNING id
@@ -45,7 +57,6 @@ WITH i AS MATERIALIZED (
   UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick())
   FROM gl WHERE g.id = gl.id AND g.tick >= gl.tick
 )
-SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.held THEN 'held' WHEN j.qid IS NULL THEN 'queue'
-              WHEN j.delay >= j.retention_s THEN 'delay' ELSE 'known' END,
+SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.refused IS NOT NULL THEN j.refused WHEN j.held THEN 'held' ELSE 'known' END,
        now(), j.vis, coalesce(j.qid, 0), coalesce(j.retention_s, 0)
 FROM j ORDER BY j.n

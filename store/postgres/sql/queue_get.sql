@@ -1,4 +1,4 @@
 -- $1 project, $2 name
-SELECT q.id, q.project, q.name, coalesce(d.name, ''), q.is_dlq, q.max_receives, q.visibility_s, q.retention_s, q.dedup_window_s, q.require_receipt,
+SELECT q.id, q.project, q.name, coalesce(d.name, ''), q.is_dlq, q.fifo, q.max_receives, q.visibility_s, q.retention_s, q.dedup_window_s, q.content_dedup, q.require_receipt,
        q.paused, q.created_at
 FROM queues q LEFT JOIN queues d ON d.id = q.dlq WHERE q.project = $1 AND q.name = $2

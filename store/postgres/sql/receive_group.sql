@@ -53,7 +53,7 @@ WITH s0 AS MATERIALIZED (                       -- as they are seen before any i
           AND (v.got = 0 OR id <> ALL (v.ids)) ORDER BY vis, id LIMIT 1) y) END AS vis OFFSET 0) h) -- OFFSET: looked for once
   FROM v WHERE x.id = v.id AND x.tick >= v.tick -- that of before the lock, which this statement sees
 )
-SELECT u.id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
+SELECT u.id, project, queue, coalesce(gid, 0), prio, coalesce(place, 0), receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
        coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
        coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
        b.body, coalesce(b.headers::text, ''),

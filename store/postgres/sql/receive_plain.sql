@@ -17,7 +17,7 @@ WITH c AS MATERIALIZED (
   FROM t WHERE m.id = t.id
   RETURNING m.*, t.n, t.vis AS was_due
 )
-SELECT u.id, project, queue, coalesce(gid, 0), prio, receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
+SELECT u.id, project, queue, coalesce(gid, 0), prio, coalesce(place, 0), receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
        coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
        coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
        b.body, coalesce(b.headers::text, ''),

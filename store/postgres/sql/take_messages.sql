@@ -6,7 +6,7 @@ WITH s AS MATERIALIZED ( -- as they are seen before any is locked, with those th
   SELECT greatest($3::int, ($1::int + greatest(1, count(*)) - 1) / greatest(1, count(*))) AS want
   FROM (SELECT 1 FROM s WHERE in_flight < $4 LIMIT $2) x
 )
-SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce(m.gid, 0), coalesce(m.prio, 0), coalesce(m.receives, 0),
+SELECT coalesce(m.id, 0), coalesce(m.project, 0), coalesce(m.queue, 0), coalesce(m.gid, 0), coalesce(m.prio, 0), 0::bigint, coalesce(m.receives, 0),
        coalesce(m.max_receives, 0), coalesce(m.lease_no, 0), coalesce(m.leased, false), coalesce(m.receipt_open, false),
        coalesce(m.vis, '0001-01-01Z'), coalesce(m.published_at, '0001-01-01Z'), coalesce(m.origin_at, '0001-01-01Z'),
        coalesce(m.received_at, '0001-01-01Z'), coalesce(m.expires_at, '0001-01-01Z'), coalesce(m.retention_s, 0), coalesce(m.claim_id, 0),
