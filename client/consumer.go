@@ -11,6 +11,7 @@ import (
 
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/internal/group"
+	"github.com/onceward/onceward/internal/lease"
 )
 
 // Consumer receives messages of a queue, hands each to a handler, and settles it by what the handler says:
@@ -33,7 +34,7 @@ type Consumer struct {
 	Handle func(context.Context, *Message) error
 	// Concurrency is how many messages are worked on at a time, 1 to 1000 (10). No more are received than can be begun.
 	Concurrency int
-	// Visibility is the lease, 1 s to 12 h (60 s). It is extended four times in that time: a worker that died gives its messages back after so long.
+	// Visibility is the lease, 1 s to 12 h (60 s). It is extended three times in that time: a worker that died gives its messages back after so long.
 	Visibility time.Duration
 	// Grace is how long a stop waits for handlers (20 s). Then their contexts end, and what they did not finish is released.
 	Grace time.Duration
@@ -72,37 +73,25 @@ func (c Consumer) Run(ctx context.Context) error {
 	c.Logger = c.Logger.With("queue", c.Queue)
 	patient, quick := *c.Client, *c.Client
 	patient.MaxTries, quick.MaxTries = settleTries, 1
-	r := &consuming{Consumer: c, patient: &patient, quick: &quick, slots: make(chan struct{}, c.Concurrency), held: map[*job]bool{}, polled: make(chan struct{}), done: make(chan struct{})}
+	r := &consuming{Consumer: c, patient: &patient, quick: &quick, slots: make(chan struct{}, c.Concurrency), polled: make(chan struct{})}
 	for range c.Concurrency {
 		r.slots <- struct{}{}
 	}
 	r.acks = batch.New(batch.Config[string, Settled]{Commit: r.ack, MaxItems: 1000, Timeout: settleWithin})
 	return group.Run(ctx, group.Limits{Soft: c.Grace, Hard: lastMoment},
 		group.Part{Name: "receive", Run: r.receive},
-		group.Part{Name: "handlers", Run: r.finish},
-		group.Part{Name: "extend leases", Run: r.extend})
+		group.Part{Name: "handlers", Run: r.finish})
 }
 
 // consuming is a Consumer at work.
 type consuming struct {
 	Consumer
-	patient *Client // tries as long as its context lasts
-	quick   *Client // tries once, for the loop that goes round anyhow
-	acks    *batch.Batcher[string, Settled]
-	slots   chan struct{} // one for each message that may be begun
-
-	mu       sync.Mutex
-	held     map[*job]bool // those at work
+	patient  *Client // tries as long as its context lasts
+	quick    *Client // tries once, for the loop that goes round anyhow
+	acks     *batch.Batcher[string, Settled]
+	slots    chan struct{} // one for each message that may be begun
 	handlers sync.WaitGroup
 	polled   chan struct{} // closed when no more will be begun
-	done     chan struct{} // closed when all handlers are
-}
-
-// job is a message at work.
-type job struct {
-	*Message
-	over *time.Timer // ends the handler when its lease may be over
-	lose context.CancelCauseFunc
 }
 
 // receive takes as many messages as can be begun, until ctx ends.
@@ -135,8 +124,12 @@ func (r *consuming) receive(ctx context.Context) error {
 			sleep(ctx, backoff(3)) // the server ends polls early while it stops: not as fast as it can answer
 		}
 		fails = 0
+		from := time.Now().Add(-r.Visibility / 10) // a lease is younger than its message's way to us, and that was no longer than the call
+		if from.Before(asked) {
+			from = asked
+		}
 		for _, m := range got {
-			r.begin(hard, m)
+			r.begin(hard, m, from)
 		}
 	}
 }
@@ -181,81 +174,36 @@ func (r *consuming) giveBack(ctx context.Context, m []*Message) {
 }
 
 // begin starts a message's handler. Its context ends when the stop's grace does, or with the lease.
-func (r *consuming) begin(hard context.Context, m *Message) {
-	ctx, lose := context.WithCancelCause(hard)
-	j := &job{m, time.AfterFunc(r.sure(), func() { lose(ErrLeaseLost) }), lose}
-	r.mu.Lock()
-	r.held[j] = true
-	r.mu.Unlock()
+func (r *consuming) begin(hard context.Context, m *Message, from time.Time) {
+	ctx, rest := context.WithCancel(hard)
+	l := lease.Keep(ctx, lease.Terms{Length: r.Visibility, From: from, Lost: ErrLeaseLost, Beat: func() (bool, error) { return r.extend(ctx, m) }})
 	r.handlers.Go(func() {
 		defer r.giveSlots(1)
-		defer lose(nil)
-		err := r.handle(ctx, m)
-		r.mu.Lock()
-		delete(r.held, j)
-		r.mu.Unlock()
-		if j.over.Stop(); context.Cause(ctx) == ErrLeaseLost {
-			r.Logger.WarnContext(ctx, "a message's lease was lost before its handler ended; another worker may have it", "message_id", m.ID, "handler_error", err)
+		defer l.Release()
+		defer rest() // a heartbeat that is under way
+		err := r.handle(l.Context(), m)
+		if l.Rest(); context.Cause(l.Context()) == ErrLeaseLost {
+			r.Logger.WarnContext(hard, "a message's lease was lost before its handler ended; another worker may have it", "message_id", m.ID, "handler_error", err)
 			return
 		}
-		r.settle(ctx, m, err)
+		r.settle(l.Context(), m, err)
 	})
 }
 
-// sure is how long a lease certainly lasts: a message was on its way for a while when it came, and its handler wants a moment to stop.
-func (r *consuming) sure() time.Duration { return r.Visibility - r.Visibility/10 }
+// extend goes on with a lease; false: it is lost. Once the stop's grace is over it goes on with none.
+func (r *consuming) extend(ctx context.Context, m *Message) (held bool, err error) {
+	within, cancel := context.WithTimeout(ctx, r.Visibility/4)
+	defer cancel()
+	s, err := r.patient.Extend(within, r.Queue, m.Receipt, r.Visibility)
+	if e, ok := errors.AsType[*Error](err); ctx.Err() != nil || ok && !e.Temporary() {
+		return false, nil // it is over; or gone, or not ours
+	}
+	return err == nil && s.Applied, err
+}
 
 // finish waits until no handler is left.
 func (r *consuming) finish(context.Context) error {
 	<-r.polled
 	r.handlers.Wait()
-	close(r.done)
 	return nil
-}
-
-// extend keeps the leases of what is at work, until nothing is.
-func (r *consuming) extend(ctx context.Context) error {
-	hard := group.Hard(ctx)
-	tick := time.NewTicker(r.Visibility / 4)
-	defer tick.Stop()
-	for {
-		select {
-		case <-r.done:
-			return nil
-		case <-hard.Done():
-			return nil
-		case <-tick.C:
-			r.extendAll(hard)
-		}
-	}
-}
-
-func (r *consuming) extendAll(ctx context.Context) {
-	r.mu.Lock()
-	jobs := make([]*job, 0, len(r.held))
-	for j := range r.held {
-		jobs = append(jobs, j)
-	}
-	r.mu.Unlock()
-	if len(jobs) == 0 {
-		return
-	}
-	receipts := make([]string, len(jobs))
-	for i, j := range jobs {
-		receipts[i] = j.Receipt
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.Visibility/4)
-	defer cancel()
-	from := time.Now() // the new leases begin no sooner
-	results, err := r.patient.ExtendBatch(ctx, r.Queue, receipts, r.Visibility)
-	if err != nil {
-		r.Logger.WarnContext(ctx, "leases could not be extended; handlers go on until they may be over", "messages", len(jobs), "error", err)
-	}
-	for i, res := range results {
-		if res.Err != nil || !res.Value.Applied {
-			jobs[i].lose(ErrLeaseLost)
-		} else if jobs[i].over.Stop() {
-			jobs[i].over.Reset(time.Until(from.Add(r.sure())))
-		}
-	}
 }

@@ -52,7 +52,7 @@ func TestDomainsStartNoServer(t *testing.T) {
 // themselves have nothing else.
 func TestClientIsTheStandardLibraryAlone(t *testing.T) {
 	t.Parallel()
-	own := []string{"client", "internal/batch", "internal/group", "internal/retryafter"}
+	own := []string{"client", "internal/batch", "internal/group", "internal/lease", "internal/retryafter"}
 	for _, f := range files(t) {
 		if f.test || !slices.Contains(own, f.room) {
 			continue
