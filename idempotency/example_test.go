@@ -14,6 +14,7 @@ import (
 
 	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/idempotency"
+	"github.com/onceward/onceward/internal/sqlitetest"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/store/sqldb"
 	"github.com/onceward/onceward/store/sqlite"
@@ -114,7 +115,7 @@ func ExampleTx() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	db, err := sql.Open(driver, dsn(filepath.Join(dir, "app.db")))
+	db, err := sql.Open(sqlitetest.Driver, sqlitetest.DSN(filepath.Join(dir, "app.db")))
 	if err != nil {
 		panic(err)
 	}

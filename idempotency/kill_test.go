@@ -17,6 +17,7 @@ import (
 
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/internal/sqlitetest"
 	"github.com/onceward/onceward/store/sqldb"
 )
 
@@ -116,7 +117,7 @@ func (d deathbed) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) (driver, dsn string){
-		"sqlite":   func(t *testing.T) (string, string) { return driver, dsn(t.TempDir() + "/app.db") },
+		"sqlite":   func(t *testing.T) (string, string) { return sqlitetest.Driver, sqlitetest.DSN(t.TempDir() + "/app.db") },
 		"postgres": func(t *testing.T) (string, string) { return "pgx", scratch(t) },
 	} {
 		for _, kind := range []string{"plain", "tx"} {

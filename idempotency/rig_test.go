@@ -22,6 +22,7 @@ import (
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/leak"
 	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/internal/sqlitetest"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/sqldb"
 	"github.com/onceward/onceward/store/sqlite"
@@ -98,12 +99,7 @@ func ours(t testing.TB, dir string) idempotency.Ledger {
 // theirs opens a ledger in a SQLite of the caller's.
 func theirs(t testing.TB, dir string) *sqldb.DB[*sql.Tx] {
 	t.Helper()
-	db, err := sql.Open(driver, dsn(filepath.Join(dir, "app.db")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	l := sqldb.SQLite(db)
+	l := sqldb.SQLite(sqlitetest.OpenFile(t, filepath.Join(dir, "app.db")))
 	if err := l.Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
