@@ -14,10 +14,15 @@ type asynqSubject struct {
 	client *asynq.Client
 }
 
-func openAsynq(ctx context.Context) (subject, error) {
-	b, port, err := startBroker(ctx, "redis-server", nil, func(dir string, port int) ([]string, error) {
+// startRedis starts one each of whose writes is on disk before its answer.
+func startRedis(ctx context.Context) (*broker, int, error) {
+	return startBroker(ctx, "redis-server", nil, func(dir string, port int) ([]string, error) {
 		return []string{"--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always"}, nil
 	})
+}
+
+func openAsynq(ctx context.Context) (subject, error) {
+	b, port, err := startRedis(ctx)
 	if err != nil {
 		return nil, err
 	}

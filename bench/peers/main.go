@@ -129,6 +129,9 @@ func number(body []byte) int64 {
 }
 
 func measure(ctx context.Context, s settings, p peer, what string) (f figure, err error) {
+	if p.ground != nil {
+		return measureNode(ctx, s, p, what)
+	}
 	x, err := p.open(ctx)
 	if err != nil {
 		return f, err

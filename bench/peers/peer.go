@@ -27,19 +27,24 @@ type peer struct {
 	name  string
 	about string
 	open  func(ctx context.Context) (subject, error)
+
+	ground func(ctx context.Context) (url string, roots []int, end func() error, err error) // of one for Node.js, which has no open
 }
 
 func peers() []peer {
 	return []peer{
-		{"onceward-postgres", "over HTTP, each message with a key", func(ctx context.Context) (subject, error) { return openOnceward(ctx, true) }},
-		{"onceward-sqlite", "over HTTP, each message with a key", func(ctx context.Context) (subject, error) { return openOnceward(ctx, false) }},
-		{"bare-insert", "a row of the bare driver, 64 connections", openBare},
-		{"river", "in process, 500 workers, fetch cooldown 1 ms", openRiver},
-		{"goqite", "in process, SQLite with synchronous=FULL", openGoqite},
-		{"rabbitmq", "a quorum queue on one node, confirms", openRabbit},
-		{"jetstream", "sync always", func(ctx context.Context) (subject, error) { return openJetStream(ctx, true) }},
-		{"jetstream-default", "as it comes: what is answered is not on disk", func(ctx context.Context) (subject, error) { return openJetStream(ctx, false) }},
-		{"asynq", "Redis with appendfsync always", openAsynq},
+		{name: "onceward-postgres", about: "over HTTP, each message with a key", open: func(ctx context.Context) (subject, error) { return openOnceward(ctx, true) }},
+		{name: "onceward-sqlite", about: "over HTTP, each message with a key", open: func(ctx context.Context) (subject, error) { return openOnceward(ctx, false) }},
+		{name: "bare-insert", about: "a row of the bare driver, 64 connections", open: openBare},
+		{name: "river", about: "in process, 500 workers, fetch cooldown 1 ms", open: openRiver},
+		{name: "goqite", about: "in process, SQLite with synchronous=FULL", open: openGoqite},
+		{name: "rabbitmq", about: "a quorum queue on one node, confirms", open: openRabbit},
+		{name: "jetstream", about: "sync always", open: func(ctx context.Context) (subject, error) { return openJetStream(ctx, true) }},
+		{name: "jetstream-default", about: "as it comes: what is answered is not on disk", open: func(ctx context.Context) (subject, error) { return openJetStream(ctx, false) }},
+		{name: "asynq", about: "Redis with appendfsync always", open: openAsynq},
+		{name: "bullmq", about: "Node.js, Redis with appendfsync always", ground: onRedis},
+		{name: "graphile-worker", about: "Node.js, a local queue of 500", ground: onPostgres},
+		{name: "pg-boss", about: "Node.js, four fetchers of 1,000", ground: onPostgres},
 	}
 }
 
