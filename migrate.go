@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"errors"
 
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/sqlite"
@@ -47,4 +48,17 @@ func Migrate(ctx context.Context, store string) error {
 		return err
 	}
 	return s.Close()
+}
+
+// SQLFunctions makes the functions by which SQL publishes, sends and claims inside a transaction of its own (wanted), or drops them, and answers their names. The store is one on
+// PostgreSQL; its schema is brought up to date with it. Once made, they are kept up to date by every start of a server.
+func SQLFunctions(ctx context.Context, store string, wanted bool) ([]string, error) {
+	where, err := parseStore(store)
+	if err != nil {
+		return nil, err
+	}
+	if where.postgres == "" {
+		return nil, errors.New("SQL functions are for a store on PostgreSQL (postgres://…): a file of SQLite belongs to one process")
+	}
+	return postgres.Functions(ctx, where.postgres, wanted)
 }

@@ -11,11 +11,14 @@ import (
 type migrateCmd struct {
 	printer
 	Store string `env:"ONCEWARD_STORE" default:"sqlite:onceward.db" help:"The store: sqlite:PATH, or postgres://…"`
-	Show  bool   `help:"Only show what would be applied."`
+	Show  bool   `help:"Only show what would be applied." xor:"act"`
+
+	Functions     bool `help:"On PostgreSQL, also make the SQL functions (onceward_publish, onceward_send, …), or bring them up to date." xor:"act"`
+	DropFunctions bool `help:"On PostgreSQL, drop the SQL functions." xor:"act"`
 }
 
 func (migrateCmd) Help() string {
-	return examples("migrate --store sqlite:onceward.db --show", "migrate --store postgres://db.example.com/onceward")
+	return examples("migrate --store sqlite:onceward.db --show", "migrate --store postgres://db.example.com/onceward", "migrate --store 'postgres://db.example.com/app?search_path=onceward' --functions")
 }
 
 func (c *migrateCmd) Run(ctx context.Context, out output) error {
@@ -45,8 +48,27 @@ func (c *migrateCmd) Run(ctx context.Context, out output) error {
 		}
 		applied = len(pending)
 	}
+	functions := []string{}
+	if c.Functions || c.DropFunctions {
+		if functions, err = onceward.SQLFunctions(ctx, c.Store, c.Functions); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
 	if c.JSON {
-		return printJSON(out, object{"migrations": steps, "applied": applied})
+		answer := object{"migrations": steps, "applied": applied}
+		switch {
+		case c.Functions:
+			answer["functions_made"] = functions
+		case c.DropFunctions:
+			answer["functions_dropped"] = functions
+		}
+		return printJSON(out, answer)
+	}
+	switch {
+	case c.Functions:
+		fmt.Fprintf(out, "%d functions are there, of them onceward_publish and onceward_send\n", len(functions))
+	case c.DropFunctions:
+		fmt.Fprintln(out, "the functions are dropped")
 	}
 	switch {
 	case len(pending) == 0:

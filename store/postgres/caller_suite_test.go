@@ -19,8 +19,9 @@ import (
 // byCallers is a store of which every publish and every event is made inside a transaction of a caller's own.
 type byCallers struct {
 	*DB
-	publish func(ctx context.Context, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error)
-	send    func(ctx context.Context, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error)
+	opened  func(ctx context.Context, url string) error
+	publish func(ctx context.Context, s *byCallers, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error)
+	send    func(ctx context.Context, s *byCallers, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error)
 	pool    *pgxpool.Pool // with the settings that a caller's connections have
 }
 
@@ -29,7 +30,7 @@ func (s *byCallers) Publish(ctx context.Context, items ...queue.Publish) (out []
 		return s.DB.Publish(ctx, items...)
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		out, err = s.publish(ctx, tx, items)
+		out, err = s.publish(ctx, s, tx, items)
 		return err
 	})
 	return out, err
@@ -40,7 +41,7 @@ func (s *byCallers) Send(ctx context.Context, events ...webhook.NewEvent) (out [
 		return s.DB.Send(ctx, events...)
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		out, err = s.send(ctx, tx, events)
+		out, err = s.send(ctx, s, tx, events)
 		return err
 	})
 	return out, err
@@ -67,6 +68,11 @@ func suiteByCallers(t *testing.T, like byCallers) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if like.opened != nil {
+					if err := like.opened(t.Context(), url); err != nil {
+						t.Fatal(err)
+					}
+				}
 				s := like
 				s.DB, s.pool = db, pool
 				return &s
@@ -84,10 +90,10 @@ func suiteByCallers(t *testing.T, like byCallers) {
 func TestSuiteInCallersTransactions(t *testing.T) {
 	t.Parallel()
 	suiteByCallers(t, byCallers{
-		publish: func(ctx context.Context, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error) {
+		publish: func(ctx context.Context, _ *byCallers, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error) {
 			return queue.PublishTx(ctx, Tx(tx), items...)
 		},
-		send: func(ctx context.Context, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error) {
+		send: func(ctx context.Context, _ *byCallers, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error) {
 			return webhook.SendTx(ctx, Tx(tx), events...)
 		},
 	})

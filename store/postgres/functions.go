@@ -5,22 +5,27 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// The store's functions in the database, which PublishTx and SendTx call.
+// The store's functions in the database. Those of functions/ are the store's own and always there: PublishTx and SendTx call them. Those of
+// functions/sql are for teams that write SQL, and are there if somebody asked for them (Functions).
 //
-//go:embed functions/*.sql
+//go:embed functions/*.sql functions/sql/*.sql
 var functions embed.FS
 
 // functionsVersion grows with every change of a function. A server of a later one replaces them at its start, an older one leaves them alone.
 const functionsVersion = 1
 
-// ownFunctions is the folder of the store's own, and the name in meta of their version.
-const ownFunctions = "functions"
+// The folders, each also the name in meta of the version of its functions that is installed.
+const (
+	ownFunctions = "functions"
+	sqlFunctions = "functions/sql"
+)
 
 // guardFunctions makes a folder's functions run as the store's owner, in the store's schema and with the plans of its statements, for nobody who was not
 // told so by a GRANT. Those without access to tables need none of it.
@@ -44,6 +49,66 @@ func (tx *txn) makeSchema(ctx context.Context) error {
 	}
 	_, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{name}.Sanitize())
 	return err
+}
+
+// Functions makes the SQL functions for teams that write SQL (wanted), or drops them, in the store at url, whose schema is brought up to date with it. Once
+// they are made, each start of a server keeps them so. It answers their names.
+func Functions(ctx context.Context, url string, wanted bool) ([]string, error) {
+	db, err := Open(ctx, url, Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	names, err := functionNames(sqlFunctions)
+	if err != nil {
+		return nil, err
+	}
+	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrateLock); err != nil {
+			return err
+		}
+		if wanted {
+			return tx.installFunctions(ctx, sqlFunctions)
+		}
+		if _, err := tx.Exec(ctx, "DROP FUNCTION IF EXISTS "+strings.Join(names, ", ")); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "DELETE FROM meta WHERE name = $1", sqlFunctions)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the store's SQL functions: %w", err)
+	}
+	return names, nil
+}
+
+var functionHead = regexp.MustCompile(`(?m)^CREATE OR REPLACE FUNCTION (\w+)`)
+
+// functionNames gives the names of a folder's functions.
+func functionNames(folder string) (names []string, err error) {
+	files, err := fs.Glob(functions, folder+"/*.sql")
+	for _, f := range files {
+		text, err := fs.ReadFile(functions, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range functionHead.FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names, err
+}
+
+// keepFunctions brings the store's own functions up to date, and those for teams where they are installed.
+func (tx *txn) keepFunctions(ctx context.Context) error {
+	if err := tx.installFunctions(ctx, ownFunctions); err != nil {
+		return err
+	}
+	var there bool
+	if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = $1)", sqlFunctions).Scan(&there); err != nil || !there {
+		return err
+	}
+	return tx.installFunctions(ctx, sqlFunctions)
 }
 
 // installFunctions makes a folder's functions, or replaces those of an earlier version. Who may call them stays as it is.

@@ -176,7 +176,7 @@ func (db *DB) prepare(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING", secret); err != nil {
 			return err
 		}
-		if err := tx.installFunctions(ctx, ownFunctions); err != nil {
+		if err := tx.keepFunctions(ctx); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, "SELECT value FROM meta WHERE name = 'secret'").Scan(&db.secret)

@@ -101,9 +101,9 @@ func groupRowBehindASnapshot(t *testing.T, fifo bool) {
 	}
 }
 
-func query[T any](t *testing.T, db *DB, sql string) (v T) {
+func query[T any](t testing.TB, db *DB, sql string, args ...any) (v T) {
 	t.Helper()
-	if err := db.pool.QueryRow(t.Context(), sql).Scan(&v); err != nil {
+	if err := db.pool.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
 		t.Fatal(err)
 	}
 	return v
