@@ -41,11 +41,16 @@ func onBoth(t *testing.T, test func(t *testing.T, b base)) {
 }
 
 func onPostgres(t testing.TB) base {
-	db, err := sql.Open("pgx", pgtest.Database(t))
+	db := openPostgres(t, pgtest.Database(t))
+	return install(t, base{db, sqldb.Postgres(db), "$1"})
+}
+
+func openPostgres(t testing.TB, url string) *sql.DB {
+	db, err := sql.Open("pgx", url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return install(t, base{db, sqldb.Postgres(db), "$1"})
+	return db
 }
 
 func onSQLite(t testing.TB) base {
