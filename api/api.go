@@ -10,6 +10,7 @@ import (
 	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/ids"
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/webhook"
 )
@@ -23,6 +24,8 @@ type Store interface {
 
 	access.Registry
 	idempotency.Store
+	ledger.Store
+	ledger.Lister
 	queue.Admin
 	queue.Store
 	queue.Redriver

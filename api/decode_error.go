@@ -119,7 +119,7 @@ func valueAt(e *json.SemanticError, body []byte) string {
 	return s
 }
 
-// checkNUL refuses the character U+0000 in every text but a payload: a database cannot keep it in one. It can only come
+// checkNUL refuses the character U+0000 in every text but a payload or a result: a database cannot keep it in one. It can only come
 // escaped, since a bare one is no JSON.
 func checkNUL(body []byte) error {
 	if !bytes.Contains(body, []byte(`\u0000`)) {
@@ -149,7 +149,7 @@ func inPayload(p jsontext.Pointer) bool {
 		}
 		s = "/" + s
 	}
-	for _, name := range []string{"/payload", "/body"} {
+	for _, name := range []string{"/payload", "/body", "/result"} {
 		if rest, ok := strings.CutPrefix(s, name); ok && (rest == "" || rest[0] == '/') {
 			return true
 		}

@@ -69,6 +69,10 @@ func stage(t *testing.T) *staged {
 		r.settle(webhook.Outcome{Job: j, Kind: ledger.Definite, Result: webhook.Refused, Status: 503, Latency: 12 * time.Millisecond})
 	})
 	_, pending := event(once, nil)
+	r.post("/v1/ledger/claim", `{"scope":"receipt","key":"order-6","owner":"worker 1"}`).ok(nil)
+	r.post("/v1/ledger/claim", `{"scope":"charge","key":"order-5","owner":"worker 1","policy":"once"}`).ok(nil)
+	r.post("/v1/ledger/begin", `{"scope":"charge","key":"order-5","fence":1}`).ok(nil)
+	r.post("/v1/ledger/fail", `{"scope":"charge","key":"order-5","fence":1,"kind":"ambiguous","error":"time-out"}`).ok(nil)
 	redrive := id(r.post("/v1/webhooks/redrive", `{"endpoint_id":"`+usual+`","canary":false}`), "redrive_id")
 	r.post("/v1/queue/dlq/redrive/jobs", `{"dry_run":true}`).ok(nil)
 	return &staged{r, map[string]string{
@@ -87,7 +91,7 @@ func stage(t *testing.T) *staged {
 }
 
 // queries are what examples have in their address.
-var queries = map[string]string{"queue.delete": "?force=true", "webhooks.deliveries.list": "?state=failed", "queue.messages": "?limit=1"}
+var queries = map[string]string{"queue.delete": "?force=true", "webhooks.deliveries.list": "?state=failed", "queue.messages": "?limit=1", "ledger.claims": "?scope=charge&key=order-5"}
 
 // send sends an example, and gives the path and the body that it had.
 func (s *staged) send(t *testing.T, d api.Described) (path, body string, a *answer) {

@@ -68,7 +68,7 @@ func (d described) manual(answered jsontext.Value) manualCall {
 		m.Query = append(m.Query, manualField{name, "in the path", parameterShapes["{"+name+"}"].Description, true})
 	}
 	for _, name := range d.query {
-		s := parameterShapes[name]
+		s := d.parameterShape(name)
 		m.Query = append(m.Query, manualField{name, s.text(), s.Description, false})
 	}
 	if d.body != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
 )
 
 type object = map[string]any
@@ -150,12 +151,20 @@ func byStatus(in []fault.Code) map[int][]string {
 	return m
 }
 
+// parameterShape gives the schema of a parameter of the query: its own of this call, or that of its name.
+func (d described) parameterShape(name string) *schema {
+	if s := parameterShapes[d.id+"."+name]; s != nil {
+		return s
+	}
+	return parameterShapes[name]
+}
+
 func (d described) parameters() (all []object) {
 	for _, name := range d.places() {
 		all = append(all, object{"name": name, "in": "path", "required": true, "schema": parameterShapes["{"+name+"}"]})
 	}
 	for _, name := range d.query {
-		all = append(all, object{"name": name, "in": "query", "schema": parameterShapes[name]})
+		all = append(all, object{"name": name, "in": "query", "schema": d.parameterShape(name)})
 	}
 	if d.keyed {
 		all = append(all, object{"name": "Idempotency-Key", "in": "header", "schema": fields["idempotency_key"].put(&schema{Type: "string"})})
@@ -244,19 +253,22 @@ func failure(g *shapes, of []string) object {
 }
 
 var parameterShapes = map[string]*schema{
-	"{queue}":     {Type: "string", Description: "The queue's name."},
-	"{id}":        {Type: "string", Description: "The id of what the call is about."},
-	"cursor":      {Type: "string", Description: "Where to go on: next_cursor of the page before, with the same filter."},
-	"limit":       {Type: "integer", Description: "The most items of a page.", Minimum: 1, Maximum: maxLimit, Default: defaultLimit},
-	"force":       {Type: "boolean", Description: "Whether to delete it with what is in it.", Default: false},
-	"status":      {Type: "string", Description: "Only messages that are so.", Enum: []string{"available", "delayed", "in_flight"}},
-	"tenant":      {Type: "string", Description: "Only what is of this tenant."},
-	"event_type":  {Type: "string", Description: "Only what is of this type."},
-	"event_id":    {Type: "string", Description: "Only what is of this event."},
-	"subject":     {Type: "string", Description: "Only what is of this subject."},
-	"state":       {Type: "string", Description: "Only deliveries in this state.", Enum: stateNames},
-	"endpoint_id": {Type: "string", Description: "Only what is for this endpoint."},
-	"project_id":  {Type: "string", Description: "The project whose keys are meant; the caller's own if it is not given."},
-	"from":        {Type: "string", Format: "date-time", Description: "Only what was made from then on."},
-	"to":          {Type: "string", Format: "date-time", Description: "Only what was made before then."},
+	"scope":               {Type: "string", Description: "Of the one key to show.", MinLength: 1, MaxLength: ledger.MaxScope},
+	"key":                 {Type: "string", Description: "The one key to show, of at most 512 bytes.", MinLength: 1, MaxLength: ledger.MaxKey},
+	"ledger.claims.state": {Type: "string", Description: "Whose keys to list.", Enum: keyStates},
+	"{queue}":             {Type: "string", Description: "The queue's name."},
+	"{id}":                {Type: "string", Description: "The id of what the call is about."},
+	"cursor":              {Type: "string", Description: "Where to go on: next_cursor of the page before, with the same filter."},
+	"limit":               {Type: "integer", Description: "The most items of a page.", Minimum: 1, Maximum: maxLimit, Default: defaultLimit},
+	"force":               {Type: "boolean", Description: "Whether to delete it with what is in it.", Default: false},
+	"status":              {Type: "string", Description: "Only messages that are so.", Enum: []string{"available", "delayed", "in_flight"}},
+	"tenant":              {Type: "string", Description: "Only what is of this tenant."},
+	"event_type":          {Type: "string", Description: "Only what is of this type."},
+	"event_id":            {Type: "string", Description: "Only what is of this event."},
+	"subject":             {Type: "string", Description: "Only what is of this subject."},
+	"state":               {Type: "string", Description: "Only deliveries in this state.", Enum: stateNames},
+	"endpoint_id":         {Type: "string", Description: "Only what is for this endpoint."},
+	"project_id":          {Type: "string", Description: "The project whose keys are meant; the caller's own if it is not given."},
+	"from":                {Type: "string", Format: "date-time", Description: "Only what was made from then on."},
+	"to":                  {Type: "string", Format: "date-time", Description: "Only what was made before then."},
 }

@@ -33,7 +33,7 @@ func (o operation) requires() (all [][]string) {
 // operations are what is said of each route, by its method and path.
 func operations() map[string]operation {
 	all := map[string]operation{}
-	for _, of := range []map[string]operation{pageOperations, queueOperations, messageOperations, webhookOperations, accessOperations} {
+	for _, of := range []map[string]operation{pageOperations, queueOperations, messageOperations, ledgerOperations, webhookOperations, accessOperations} {
 		for route, o := range of {
 			all[route] = o
 		}

@@ -91,6 +91,13 @@ func routes() []route {
 		{"POST", "/v1/webhooks/deliveries/{id}/cancel", webhooks, (*call).cancelDelivery},
 		{"POST", "/v1/webhooks/redrive", webhooks, (*call).redriveDeliveries},
 
+		{"POST", "/v1/ledger/claim", consume, (*call).claimKey},
+		{"POST", "/v1/ledger/begin", consume, (*call).beginKey},
+		{"POST", "/v1/ledger/complete", consume, (*call).completeKey},
+		{"POST", "/v1/ledger/fail", consume, (*call).failKey},
+		{"POST", "/v1/ledger/resolve", admin, (*call).resolveKey},
+		{"GET", "/v1/ledger/claims?scope&key&state&cursor&limit", read, (*call).claims},
+
 		{"POST", "/v1/projects", root, (*call).createProject},
 		{"GET", "/v1/projects?cursor&limit", root, (*call).listProjects},
 		{"POST", "/v1/keys", admin, (*call).createKey},

@@ -63,6 +63,13 @@ var scopesOf = map[string]string{
 	"POST /v1/webhooks/deliveries/{id}/cancel":       "webhooks",
 	"POST /v1/webhooks/redrive":                      "webhooks",
 
+	"POST /v1/ledger/claim":    "consume",
+	"POST /v1/ledger/begin":    "consume",
+	"POST /v1/ledger/complete": "consume",
+	"POST /v1/ledger/fail":     "consume",
+	"POST /v1/ledger/resolve":  "admin",
+	"GET /v1/ledger/claims":    "read",
+
 	"POST /v1/projects":    "root",
 	"GET /v1/projects":     "root",
 	"POST /v1/keys":        "admin",

@@ -54,11 +54,17 @@ const maxErrorText = 4096
 func (n *nackItem) fill(s *queue.Settle) error {
 	s.DeadLetter = !or(n.Requeue, true)
 	s.Delay, s.HasDelay = n.Delay.d, n.Delay.given
-	s.Error = or(n.Error, "")
-	if len(s.Error) > maxErrorText {
-		s.Error = strings.ToValidUTF8(s.Error[:maxErrorText], "")
-	}
+	s.Error = clipped(n.Error)
 	return n.Delay.in("/delay_seconds", 0, queue.MaxDelay)
+}
+
+// clipped gives as much of a worker's word as is kept.
+func clipped(word *string) string {
+	s := or(word, "")
+	if len(s) > maxErrorText {
+		s = strings.ToValidUTF8(s[:maxErrorText], "")
+	}
+	return s
 }
 
 func (r *releaseItem) fill(s *queue.Settle) error {
@@ -142,13 +148,21 @@ func (c *call) readHandle(s *queue.Settle, handle string) error {
 		}
 		return nil
 	}
-	if s.ID, s.Lease, ok = c.IDs.OpenReceipt(c.project, s.Queue, handle); !ok || s.Lease == 0 {
-		return &fault.Error{
+	var err error
+	s.ID, s.Lease, err = c.receipt(s.Queue, handle)
+	return err
+}
+
+// receipt reads a handle of a queue's message.
+func (c *call) receipt(name, handle string) (id int64, lease int, err error) {
+	id, lease, ok := c.IDs.OpenReceipt(c.project, name, handle)
+	if !ok || lease == 0 {
+		return 0, 0, &fault.Error{
 			Code: fault.ReceiptInvalid, Field: "/receipt_handle", Message: "the receipt_handle " + fault.Quote(handle) + " is not one of this queue",
 			Hint: "send it as consume gave it, with the queue that it came from",
 		}
 	}
-	return nil
+	return id, lease, nil
 }
 
 func noMessage(field, id string) error {

@@ -48,7 +48,7 @@ func TestEveryRouteHasAMethod(t *testing.T) {
 	n := &noter{called: map[string]bool{}}
 	c := serve(t, n.before)
 	for name, walk := range map[string]func(*testing.T, *client.Client){
-		"queue": walkQueue, "messages": walkMessages, "redrive": walkRedrive, "endpoints": walkEndpoints, "deliveries": walkDeliveries, "access": walkAccess,
+		"queue": walkQueue, "messages": walkMessages, "redrive": walkRedrive, "endpoints": walkEndpoints, "deliveries": walkDeliveries, "ledger": walkLedger, "access": walkAccess,
 	} {
 		t.Run(name, func(t *testing.T) { walk(t, c) })
 	}

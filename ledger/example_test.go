@@ -61,11 +61,13 @@ func ExampleClaim_Settle() {
 	slept := c.Fence
 	c.Grant(noon.Add(2*time.Minute), ledger.Grant{GrantID: "b", Lease: time.Minute})
 
-	fmt.Printf("%+v\n", c.Settle(noon.Add(2*time.Minute), slept, ledger.Definite, time.Second, "refused", nil))
-	fmt.Printf("%+v\n", c.Settle(noon.Add(2*time.Minute), c.Fence, ledger.Succeeded, 0, "", nil))
+	late := c.Settle(noon.Add(2*time.Minute), slept, ledger.Definite, time.Second, "refused", nil)
+	fmt.Println(late.Applied, late.State, late.Reason)
+	done := c.Settle(noon.Add(2*time.Minute), c.Fence, ledger.Succeeded, 0, "", nil)
+	fmt.Println(done.Applied, done.State)
 	// Output:
-	// {Applied:false State:started Reason:fenced}
-	// {Applied:true State:done Reason:}
+	// false started fenced
+	// true done
 }
 
 // What a person can say of a claim that nobody can know of.

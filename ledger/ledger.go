@@ -14,14 +14,6 @@ import (
 	"github.com/onceward/onceward/internal/fault"
 )
 
-// Limits of what a Ledger takes.
-const (
-	MaxKey   = 512 // bytes
-	MaxScope = 128 // bytes
-	minLease = time.Second
-	maxLease = 12 * time.Hour
-)
-
 // Config says how a Ledger works. Store and Scope are required.
 type Config struct {
 	Store Store  // of package store/sqldb, say
@@ -50,7 +42,7 @@ func NewLedger(c Config) (*Ledger, error) {
 			*d = to
 		}
 	}
-	def(&c.Lease, time.Minute)
+	def(&c.Lease, DefaultLease)
 	if c.Project == 0 {
 		c.Project = 1
 	}
@@ -58,7 +50,7 @@ func NewLedger(c Config) (*Ledger, error) {
 		c.Policy = Idempotent
 	}
 	if c.MaxTries == 0 {
-		c.MaxTries = 5
+		c.MaxTries = DefaultAttempts
 	}
 	if c.Retry == nil {
 		c.Retry = doubling
@@ -80,8 +72,8 @@ func NewLedger(c Config) (*Ledger, error) {
 		return nil, fault.Invalid("/Scope", "Scope has %d bytes; 1 to %d", len(c.Scope), MaxScope).WithHint("name the kind of work: \"mail\", \"invoice\"")
 	case c.Policy != Idempotent && c.Policy != Once:
 		return nil, fault.Invalid("/Policy", "Policy is %s; %s or %s", fault.Quote(string(c.Policy)), Idempotent, Once)
-	case c.Lease < minLease || c.Lease > maxLease:
-		return nil, fault.Invalid("/Lease", "Lease is %v; %v to %v", c.Lease, minLease, maxLease)
+	case c.Lease < MinLease || c.Lease > MaxLease:
+		return nil, fault.Invalid("/Lease", "Lease is %v; %v to %v", c.Lease, MinLease, MaxLease)
 	case c.MaxTries < 1:
 		return nil, fault.Invalid("/MaxTries", "MaxTries is %d; 1 at least", c.MaxTries)
 	case c.Window < 0 || c.Keep < 0:

@@ -140,12 +140,21 @@ func (c *Claim) end(now time.Time, s State, why string) {
 
 // Applied says what became of a holder's word.
 type Applied struct {
-	Applied bool
-	State   State  // of the claim now
-	Reason  string // why it was not applied: fenced, not_begun, or the terminal state
+	Applied    bool
+	State      State     // of the claim now
+	Reason     string    // why it was not applied: fenced, not_begun, or the terminal state
+	LeaseUntil time.Time // of a Begin that was applied
 }
 
 func (c *Claim) refused(reason string) Applied { return Applied{State: c.State, Reason: reason} }
+
+// Refused is the line of history of a word that was not applied.
+func (a Applied) Refused(fence int64, word string) Note {
+	if a.Reason == Fenced {
+		return Note{What: Fenced, Fence: fence, Detail: word}
+	}
+	return Note{What: "refused", Fence: fence, Detail: word}
+}
 
 // Reasons of words that change nothing.
 const (
@@ -169,7 +178,7 @@ func (c *Claim) Begin(now time.Time, fence int64, lease time.Duration) Applied {
 		}
 	}
 	c.State, c.LeaseUntil = Started, now.Add(lease)
-	return Applied{Applied: true, State: c.State}
+	return Applied{Applied: true, State: c.State, LeaseUntil: c.LeaseUntil}
 }
 
 // Settle applies the outcome of the try of fence. A late success counts as long as nobody else was granted the key.

@@ -111,6 +111,13 @@ type Store interface {
 	ForgetClaims(ctx context.Context, limit int) (int, error)
 }
 
+// Lister shows what keys there are.
+type Lister interface {
+	// Claims lists a project's keys in a state, newest first, without their results: at most limit, before the claim of id after (0: from the
+	// newest).
+	Claims(ctx context.Context, project int64, state State, after int64, limit int) ([]Claim, error)
+}
+
 // TxStore is a Store in a database that the caller owns, T being its transaction: a *sql.Tx, say. Every call of the
 // Store with a context that carries a transaction is part of it, and is kept or undone with it.
 type TxStore[T any] interface {

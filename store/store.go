@@ -21,6 +21,7 @@ type Store interface {
 	queue.Store
 	queue.Redriver
 	ledger.Store
+	ledger.Lister
 	webhook.Endpoints
 	webhook.Deliveries
 	webhook.Sender

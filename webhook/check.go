@@ -28,7 +28,6 @@ const (
 	maxRung        = 7 * 24 * time.Hour
 	minTimeout     = time.Second
 	maxTimeout     = 30 * time.Second
-	maxWindow      = 3650 * 24 * time.Hour
 	maxInFlight    = 1000
 	maxRate        = 100_000
 	maxEndpoints   = 1000 // that one event may name
@@ -50,8 +49,8 @@ func (s EndpointSpec) check(e *Endpoint, r Rules) error {
 		return fault.Invalid("/policy", "policy is %s; it must be %q or %q", fault.Quote(string(*s.Policy)), ledger.Idempotent, ledger.Once)
 	case s.Window != nil && s.WindowForever:
 		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is a number or null, not both")
-	case s.Window != nil && (*s.Window < time.Second || *s.Window > maxWindow):
-		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is %v; it must be 1 to %d, or null (for ever)", s.Window.Seconds(), int(maxWindow.Seconds()))
+	case s.Window != nil && (*s.Window < ledger.MinWindow || *s.Window > ledger.MaxWindow):
+		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is %v; it must be 1 to %d, or null (for ever)", s.Window.Seconds(), int(ledger.MaxWindow.Seconds()))
 	case s.MaxInFlight != nil && (*s.MaxInFlight < 1 || *s.MaxInFlight > maxInFlight):
 		return fault.Invalid("/max_in_flight", "max_in_flight is %d; it must be 1 to %d", *s.MaxInFlight, maxInFlight)
 	case s.Rate != nil && s.RateNone:

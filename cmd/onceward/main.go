@@ -26,6 +26,7 @@ type commands struct {
 	Endpoint endpointCmd `cmd:"" group:"clients" help:"Endpoints: where events go."`
 	Event    eventCmd    `cmd:"" group:"clients" help:"Events: what is sent."`
 	Delivery deliveryCmd `cmd:"" group:"clients" help:"Deliveries: one event for one endpoint, with its attempts."`
+	Ledger   ledgerCmd   `cmd:"" group:"clients" help:"The ledger: keys of work, who has them, and what came of it."`
 	Redrive  redriveCmd  `cmd:"" group:"clients" help:"Redrives: dead letters and dead deliveries on their way back."`
 	Project  projectCmd  `cmd:"" group:"clients" help:"Projects: worlds of their own."`
 	Key      keyCmd      `cmd:"" group:"clients" help:"Keys: who may do what."`

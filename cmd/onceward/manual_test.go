@@ -280,7 +280,7 @@ func answerAny(w http.ResponseWriter, req *http.Request) {
 		Messages []jsontext.Value `json:"messages"`
 	}
 	_ = json.Unmarshal(body, &asked)
-	item := object{"acked": true, "nacked": true, "released": true, "extended": true, "state": "completed", "error": nil, "name": "jobs"}
+	item := object{"acked": true, "nacked": true, "released": true, "extended": true, "state": "completed", "error": nil, "name": "jobs", "verdict": "granted", "applied": true}
 	items := []object{}
 	for range len(asked.Items) + len(asked.Messages) {
 		items = append(items, item)

@@ -36,9 +36,9 @@ func (k *keyed) into(body object) object {
 // object is a JSON object as it came: its numbers and payloads are the text that the server sent.
 type object = map[string]any
 
-// asCame keeps numbers, which a float64 would change or refuse, and payloads, which are the sender's own bytes.
+// asCame keeps numbers, which a float64 would change or refuse, and payloads and results, which are the sender's own bytes.
 var asCame = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
-	if d.PeekKind() != '0' && d.StackPointer().LastToken() != "payload" {
+	if last := d.StackPointer().LastToken(); d.PeekKind() != '0' && last != "payload" && last != "result" {
 		return errors.ErrUnsupported
 	}
 	raw, err := d.ReadValue()
@@ -143,15 +143,33 @@ type asWritten []byte
 
 // withPayload adds a payload to a body without touching a byte of it: an encoder would take out its spaces.
 func withPayload(body object, payload []byte) (asWritten, error) {
+	return withRaw(body, "payload", payload)
+}
+
+// withRaw is withPayload of a member of another name.
+func withRaw(body object, name string, value []byte) (asWritten, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	b = append(bytes.TrimSuffix(b, []byte("}")), `,"payload":`...)
+	sep := ","
 	if len(body) == 0 {
-		b = []byte(`{"payload":`)
+		sep = ""
 	}
-	return append(append(b, payload...), '}'), nil
+	b = append(bytes.TrimSuffix(b, []byte("}")), sep+`"`+name+`":`...)
+	return append(append(b, value...), '}'), nil
+}
+
+// withJSON adds a member that a flag gave as JSON, if it did.
+func withJSON(body object, name string, flag *string) (any, error) {
+	if flag == nil {
+		return body, nil
+	}
+	value, err := readJSON(*flag)
+	if err != nil {
+		return nil, err
+	}
+	return withRaw(body, name, value)
 }
 
 // query makes a path with the parameters that are not empty: name, value, name, value, …

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -32,6 +33,7 @@ type changes struct {
 	wakes   map[int64]time.Time // queues that have something to receive, from when
 	notes   []note
 	dead    []deadAttempt        // of deliveries whose holder is gone
+	trim    []int64              // claims whose history is long
 	unseen  []int64              // claims to close that are not locked: they are gone, or were linked after the look
 	toEnd   []*queue.Row         // to have a place after all in their groups
 	extra   []func(b *pgx.Batch) // after the claims and before the messages
@@ -128,6 +130,19 @@ func (ch *changes) saveClaim(c *claim) { ch.touched[c.ID] = c }
 
 func (ch *changes) note(n note) { ch.notes = append(ch.notes, n) }
 
+// said records lines of a claim's history.
+func (ch *changes) said(c *claim, notes ...ledger.Note) {
+	for _, n := range notes {
+		ch.note(note{claim: c.ID, what: n.What, fence: n.Fence, who: n.Who, detail: n.Detail})
+	}
+}
+
+// refused records a worker's word that changed nothing, and keeps the newest of such notes.
+func (ch *changes) refused(c *claim, a ledger.Applied, fence int64, word string) {
+	ch.said(c, a.Refused(fence, word))
+	ch.trim = append(ch.trim, c.ID)
+}
+
 // group adds to a group's slots in flight, and tells it when it has work: the zero time says nothing.
 func (ch *changes) group(id int64, slot int, wake time.Time) {
 	g := ch.groups[id]
@@ -173,6 +188,9 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 	b := &pgx.Batch{}
 	queueSaveClaims(b, byID(ch.touched))
 	queueNotes(b, ch.notes)
+	if len(ch.trim) > 0 {
+		b.Queue(trimNotesSQL, ch.trim, maxNotes)
+	}
 	if ctx.Value(untold{}) == nil {
 		queueDeadAttempts(b, ch.dead)
 	}

@@ -14,6 +14,7 @@ import (
 
 var (
 	findKeySQL     = stmt("claim_find")
+	pageKeysSQL    = stmt("claim_page")
 	sourceOfKeySQL = stmt("claim_source")
 	listNotesSQL   = stmt("claim_notes_list")
 )
@@ -111,6 +112,25 @@ func (db *DB) actOnKey(ctx context.Context, project int64, scope, key string, ac
 		return ledger.Claim{}, err
 	}
 	return out, nil
+}
+
+// Claims lists a project's keys in a state, newest first.
+func (db *DB) Claims(ctx context.Context, project int64, state ledger.State, after int64, limit int) (out []ledger.Claim, err error) {
+	err = db.alone(ctx, func(ctx context.Context) error {
+		rows, err := db.conn(ctx).Query(ctx, pageKeysSQL, project, string(state), before(queue.Page{After: after}), limit)
+		if err != nil {
+			return err
+		}
+		out, err = pgx.CollectRows(rows, func(pgx.CollectableRow) (ledger.Claim, error) {
+			c, err := scanClaim(rows)
+			if err != nil {
+				return ledger.Claim{}, err
+			}
+			return c.Claim, nil
+		})
+		return err
+	})
+	return out, wrap("claims", "", err)
 }
 
 // FindClaim gives a key's claim with its newest notes, oldest first.

@@ -57,9 +57,6 @@ func (db *DB) grantCalls(ctx context.Context, calls []ledger.Call) ([]ledger.Ans
 	if len(unmade) > 0 {
 		g.write(unmakeClaimsSQL, unmade)
 	}
-	if len(g.trim) > 0 {
-		g.write(trimNotesSQL, g.trim, maxNotes)
-	}
 	return out, g.flush(ctx, db.hub)
 }
 
@@ -127,7 +124,6 @@ type granting struct {
 	*changes
 	carriers map[int64]*queue.Row
 	granted  map[int64]bool
-	trim     []int64 // claims whose history is long
 }
 
 func (g *granting) rule(c *claim, call *ledger.Call) (a ledger.Answer, err error) {
@@ -143,18 +139,12 @@ func (g *granting) rule(c *claim, call *ledger.Call) (a ledger.Answer, err error
 	if r.Repeated && g.granted[c.ID] {
 		r = ledger.Ruling{Verdict: ledger.Busy, Wait: c.LeaseUntil.Sub(g.tx.now)} // one of this batch has it
 	}
-	if r.Lapsed {
-		g.note(note{claim: c.ID, what: "lapsed", fence: was.Fence, who: was.Owner, detail: "in state " + string(was.State)})
-	}
-	switch {
-	case r.Verdict == ledger.Granted && !r.Repeated:
+	g.said(c, c.GrantNotes(&was, r)...)
+	if r.Verdict == ledger.Granted && r.Changed {
 		g.granted[c.ID] = true
-		g.note(note{claim: c.ID, what: "granted", fence: c.Fence, who: c.Owner})
 		if c.Fence%maxNotes == 0 {
 			g.trim = append(g.trim, c.ID)
 		}
-	case r.Changed && c.State.Terminal():
-		g.note(note{claim: c.ID, what: "closed", fence: c.Fence, detail: c.LastError})
 	}
 	links := carrier != nil && !grant.Lost && r.Links()
 	if links {

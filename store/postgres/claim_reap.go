@@ -64,11 +64,8 @@ func (db *DB) reap(ctx context.Context, tx *txn, keys map[int64]*claim) (n int, 
 		}
 		n++
 		ch.saveClaim(c)
-		if was.State.Held() {
-			ch.note(note{claim: c.ID, what: "lapsed", fence: was.Fence, who: was.Owner, detail: "in state " + string(was.State)})
-		}
+		ch.said(c, c.ReapNotes(&was)...)
 		if c.State.Terminal() {
-			ch.note(note{claim: c.ID, what: string(c.State), fence: c.Fence, detail: c.LastError})
 			ended = append(ended, c)
 		}
 	}

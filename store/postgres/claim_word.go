@@ -36,7 +36,7 @@ func (db *DB) beatKeys(ctx context.Context, beats []ledger.Beat) ([]ledger.Appli
 		begun := c.Begun
 		if out[i] = c.Begin(tx.now, b.Fence, b.Lease); !out[i].Applied {
 			if out[i].Reason == ledger.Fenced {
-				ch.note(note{claim: c.ID, what: ledger.Fenced, fence: b.Fence, detail: "begin"})
+				ch.refused(c, out[i], b.Fence, "begin")
 			}
 			continue
 		}
@@ -146,7 +146,7 @@ func (s *saying) rule(c *claim, w *ledger.Word) (ledger.Applied, error) {
 	a := c.Settle(s.tx.now, w.Fence, w.Kind, w.RetryIn, clean(w.Error), w.Result)
 	switch {
 	case !a.Applied:
-		s.note(note{claim: c.ID, what: a.Reason, fence: w.Fence, detail: ledger.Said(string(w.Kind), w.Error)})
+		s.refused(c, a, w.Fence, ledger.Said(string(w.Kind), w.Error))
 		return a, nil
 	case !again: // the same word again may settle the message now
 		s.saveClaim(c)

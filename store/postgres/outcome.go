@@ -102,7 +102,7 @@ func (s *settling) rule(o *webhook.Outcome) (ledger.Applied, error) {
 	now, before := s.tx.now, c.State
 	a := c.Settle(now, o.Job.Fence, o.Kind, o.RetryIn, o.Error, nil)
 	if !a.Applied {
-		s.note(note{claim: c.ID, what: a.Reason, fence: o.Job.Fence, detail: saidLate(o)})
+		s.refused(c, a, o.Job.Fence, saidLate(o))
 		return a, nil
 	}
 	if before == ledger.Done {

@@ -34,6 +34,12 @@ func (ch *changes) note(c *ledger.Claim, n ledger.Note) {
 	ch.notes = append(ch.notes, claimNote{c.ID, n})
 }
 
+// refused records a worker's word that changed nothing, and keeps the newest of such notes.
+func (ch *changes) refused(c *ledger.Claim, a ledger.Applied, fence int64, word string) {
+	ch.note(c, a.Refused(fence, word))
+	ch.trim = append(ch.trim, c.ID)
+}
+
 // write writes the changes. Their time is the transaction's.
 func (d *DB[T]) write(ctx context.Context, t *txn, ch *changes) error {
 	if len(ch.claims) == 0 && len(ch.notes) == 0 {

@@ -26,7 +26,7 @@ func (d *DB[T]) begin(ctx context.Context, t *txn, beats []ledger.Beat) ([]ledge
 		a := c.Begin(t.now, b.Fence, b.Lease)
 		switch {
 		case a.Reason == ledger.Fenced:
-			ch.note(c, ledger.Note{What: ledger.Fenced, Fence: b.Fence, Detail: "begin"})
+			ch.refused(c, a, b.Fence, "begin")
 		case a.Applied && c.Begun != begun:
 			ch.save(c, ledger.Note{What: "begun", Fence: c.Fence, Who: c.Owner})
 		case a.Applied:
@@ -55,7 +55,7 @@ func (d *DB[T]) settle(ctx context.Context, t *txn, words []ledger.Word) ([]ledg
 		a := c.Settle(t.now, w.Fence, w.Kind, w.RetryIn, w.Error, w.Result)
 		switch {
 		case !a.Applied:
-			ch.note(c, ledger.Note{What: a.Reason, Fence: w.Fence, Detail: ledger.Said(string(w.Kind), w.Error)})
+			ch.refused(c, a, w.Fence, ledger.Said(string(w.Kind), w.Error))
 		case !again:
 			ch.save(c, ledger.Note{What: string(w.Kind), Fence: c.Fence, Who: c.Owner, Detail: w.Error})
 		}

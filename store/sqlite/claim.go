@@ -92,28 +92,10 @@ func (t *tx) claim(call *ledger.Call, granted map[int64]bool) (ledger.Answer, er
 
 // noteGrant records what a call for a key changed.
 func (t *tx) noteGrant(held, c *ledger.Claim, r ledger.Ruling) error {
-	if r.Lapsed {
-		if err := t.noteLapse(held); err != nil {
-			return err
-		}
-	}
-	n := ledger.Note{What: string(c.State), Fence: c.Fence, Who: c.Owner, Detail: c.LastError}
-	if r.Verdict == ledger.Granted {
-		n.What, n.Detail = "granted", ""
-	}
-	if err := t.note(c.ID, n); err != nil || c.Fence%keptNotes != 0 {
+	if err := t.note(c.ID, c.GrantNotes(held, r)...); err != nil || c.Fence%keptNotes != 0 {
 		return err
 	}
 	return t.trimNotes(c.ID)
-}
-
-// noteLapse records that a holder was found dead.
-func (t *tx) noteLapse(held *ledger.Claim) error {
-	n := ledger.Note{What: "lapsed", Fence: held.Fence, Who: held.Owner, Detail: "its lease ran out, the outcome unknown"}
-	if held.State == ledger.Claimed {
-		n.Detail = "its lease ran out before it began"
-	}
-	return t.note(held.ID, n)
 }
 
 // trimNotes keeps a claim's history from growing for ever.

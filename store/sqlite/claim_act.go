@@ -7,6 +7,8 @@ import (
 	"github.com/onceward/onceward/ledger"
 )
 
+var _ ledger.Lister = (*DB)(nil)
+
 // ResolveClaim applies a person's act to a stuck claim, or a retry to a failed one, and does to its message what follows.
 func (db *DB) ResolveClaim(ctx context.Context, r ledger.Resolution) (out ledger.Resolved, err error) {
 	err = db.write(ctx, "resolve_claim", 0, func(t *tx) error {
@@ -80,6 +82,19 @@ func (t *tx) workerClaim(project int64, scope, key string) (ledger.Claim, error)
 		err = ledger.NoClaim(scope, key)
 	}
 	return c, err
+}
+
+// Claims lists a project's keys in a state, newest first.
+func (db *DB) Claims(ctx context.Context, project int64, state ledger.State, after int64, limit int) (out []ledger.Claim, err error) {
+	err = db.read(ctx, "claims", func(t *tx) error {
+		return t.each("claim_page", func(r scanner) error {
+			var c ledger.Claim
+			err := r.Scan(claimColumns(&c)...)
+			out = append(out, c)
+			return err
+		}, project, state, before(after), limit)
+	})
+	return out, err
 }
 
 // FindClaim gives a claim with its newest notes, oldest first.

@@ -35,7 +35,7 @@ func (t *tx) begin(b *ledger.Beat) (ledger.Applied, error) {
 		if a.Reason != ledger.Fenced {
 			return a, nil
 		}
-		return a, t.noteRefused(&c, b.Fence, a.Reason, "begin")
+		return a, t.noteRefused(&c, a, b.Fence, "begin")
 	}
 	if err := t.saveClaim(&c); err != nil {
 		return a, err
@@ -97,7 +97,7 @@ func (t *tx) settleClaim(w *ledger.Word) (ledger.Applied, error) {
 	held := c
 	a := c.Settle(t.now, w.Fence, w.Kind, w.RetryIn, w.Error, w.Result)
 	if !a.Applied {
-		return a, t.noteRefused(&c, w.Fence, a.Reason, string(w.Kind)+": "+w.Error)
+		return a, t.noteRefused(&c, a, w.Fence, ledger.Said(string(w.Kind), w.Error))
 	}
 	if held.State == ledger.Done { // the same word again, which may settle the message now
 		if w.Settle {

@@ -55,16 +55,11 @@ func (t *tx) reap(id int64) (int, error) {
 	if err := t.saveClaim(&c); err != nil {
 		return 0, err
 	}
-	if held.State.Held() {
-		if err := t.noteLapse(&held); err != nil {
-			return 0, err
-		}
+	if err := t.note(c.ID, c.ReapNotes(&held)...); err != nil {
+		return 0, err
 	}
 	if !c.State.Terminal() {
 		return 1, nil
-	}
-	if err := t.note(c.ID, ledger.Note{What: string(c.State), Fence: c.Fence, Detail: c.LastError}); err != nil {
-		return 0, err
 	}
 	return 1, t.buryLinked(&c)
 }

@@ -34,7 +34,7 @@ func (t *tx) beginDelivery(j *webhook.Job) (ledger.Applied, error) {
 	held := c
 	a := c.Begin(t.now, j.Fence, j.LeaseFor)
 	if !a.Applied {
-		return a, t.noteRefused(&c, j.Fence, a.Reason, "begin")
+		return a, t.noteRefused(&c, a, j.Fence, "begin")
 	}
 	m, ok, err := t.messageByID(c.MessageID)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *settling) settle(o *webhook.Outcome) (ledger.Applied, error) {
 	was := c
 	a := c.Settle(s.now, j.Fence, o.Kind, o.RetryIn, o.Error, nil)
 	if !a.Applied {
-		return a, s.noteRefused(&c, j.Fence, a.Reason, string(o.Kind)+": "+o.Error)
+		return a, s.noteRefused(&c, a, j.Fence, ledger.Said(string(o.Kind), o.Error))
 	}
 	if was.State == ledger.Done {
 		return a, nil // the same word again
@@ -245,12 +245,8 @@ func (t *tx) disableEndpoint(e *webhook.Endpoint, why string) error {
 }
 
 // noteRefused records a worker's word that changed nothing, and keeps the newest of such notes.
-func (t *tx) noteRefused(c *ledger.Claim, fence int64, reason, word string) error {
-	what := reason
-	if what != ledger.Fenced {
-		what = "refused"
-	}
-	if err := t.note(c.ID, ledger.Note{What: what, Fence: fence, Detail: word}); err != nil {
+func (t *tx) noteRefused(c *ledger.Claim, a ledger.Applied, fence int64, word string) error {
+	if err := t.note(c.ID, a.Refused(fence, word)); err != nil {
 		return err
 	}
 	return t.trimNotes(c.ID)

@@ -104,12 +104,16 @@ func (t *tx) saveClaim(c *ledger.Claim) error {
 	return err
 }
 
-// note adds a line to a claim's history. Its time is the transaction's.
-func (t *tx) note(claim int64, n ledger.Note) error {
-	id, err := t.id(seqNotes)
-	if err != nil {
-		return err
+// note adds lines to a claim's history. Their time is the transaction's.
+func (t *tx) note(claim int64, notes ...ledger.Note) error {
+	for _, n := range notes {
+		id, err := t.id(seqNotes)
+		if err != nil {
+			return err
+		}
+		if _, err = t.exec("claim_note_insert", id, claim, at(t.now), n.What, n.Fence, textOrNull(n.Who), textOrNull(n.Detail)); err != nil {
+			return err
+		}
 	}
-	_, err = t.exec("claim_note_insert", id, claim, at(t.now), n.What, n.Fence, textOrNull(n.Who), textOrNull(n.Detail))
-	return err
+	return nil
 }

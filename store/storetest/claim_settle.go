@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ var wordTests = []named{
 	{"a batch answers each word in its place", wordBatch},
 	{"a word on a key that is not there is told so", wordNoKey},
 	{"the history holds grants and outcomes, oldest first, the newest 50", history},
+	{"I7: what a worker repeats for ever is not kept for ever, a person's acts are", historyBounded},
 	{"I5: claimers, words and reapers in a storm", claimStorm},
 }
 
@@ -255,6 +257,26 @@ func history(r *rig) {
 	want(r, "who", granted.Who, "worker")
 	_, ok = r.said("k", string(ledger.Definite), 30)
 	want(r, "outcome", ok, true)
+}
+
+func historyBounded(r *rig) {
+	a := r.stuck("k")
+	_, err := r.resolve("k", ledger.Failed, 0)
+	r.ok(err)
+	old := word(a, ledger.Definite)
+	old.Fence = 7
+	for _, w := range []ledger.Word{old, word(a, ledger.Succeeded)} {
+		for range 6 {
+			_, err := r.SettleClaims(r.ctx, slices.Repeat([]ledger.Word{w}, 20)...)
+			r.ok(err)
+		}
+	}
+	if n := r.count("SELECT count(*) FROM " + r.notes); n > 100 {
+		r.Errorf("%d lines are kept", n)
+	}
+	want(r, "a person's act", r.count("SELECT count(*) FROM "+r.notes+" WHERE what = 'resolved'"), 1)
+	_, ok := r.said("k", "refused", a.Claim.Fence)
+	want(r, "the newest words", ok, true)
 }
 
 // claimStorm lets workers of every habit at few keys. The watch holds every change against the rules; what is counted

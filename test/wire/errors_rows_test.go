@@ -74,12 +74,35 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(invalid, field, "/scopes/0", []string{`"write"`, "publish", "read"}, post("/v1/keys", object{"scopes": []string{"write"}}))
 	add(invalid, field, "/expires_at", []string{"expires_at", "2020-", "past"}, post("/v1/keys", object{"scopes": []string{"read"}, "expires_at": "2020-01-01T00:00:00Z"}))
 
+	const claim = "/v1/ledger/claim"
+	key7 := func(more object) object { return with(object{"scope": "mail", "key": "7"}, more) }
+	add(invalid, field, "/scope", []string{"scope", `"é"`, "1 to 128"}, post(claim, key7(object{"scope": "é"})))
+	add(invalid, field, "/key", []string{"key", "513", "1 to 512", "hash"}, post(claim, key7(object{"key": strings.Repeat("k", 513)})))
+	add(invalid, field, "/work_hash", []string{"work_hash", `"00"`, "64 hex digits"}, post(claim, key7(object{"work_hash": "00"})))
+	add(invalid, field, "/policy", []string{"policy", `"tx"`, `"idempotent"`, `"once"`}, post(claim, key7(object{"policy": "tx"})))
+	add(invalid, field, "/lease_seconds", []string{"lease_seconds", "43201", "1 to 43200"}, post(claim, key7(object{"lease_seconds": 43201})))
+	add(invalid, field, "/max_attempts", []string{"max_attempts", "0", "1 to 1000"}, post(claim, key7(object{"max_attempts": 0})))
+	add(invalid, field, "/receiver_window_seconds", []string{"receiver_window_seconds", "0", "1 to 315360000"}, post(claim, key7(object{"receiver_window_seconds": 0})))
+	add(invalid, field, "/owner", []string{"owner", "256", "255"}, post(claim, key7(object{"owner": strings.Repeat("o", 256)})))
+	add(invalid, field, "/grant_id", []string{"grant_id", `"1"`, "UUID", "fresh"}, post(claim, key7(object{"grant_id": "1"})))
+	add(invalid, field, "/fence", []string{"fence", "0", "1 or more"}, post("/v1/ledger/begin", key7(object{"fence": 0})))
+	add(invalid, field, "/kind", []string{"kind", `"bad"`, `"definite"`, `"ambiguous"`}, post("/v1/ledger/fail", key7(object{"fence": 1, "kind": "bad"})))
+	add(invalid, field, "/kind", []string{`"done"`, "no failure", "/v1/ledger/complete"}, post("/v1/ledger/fail", key7(object{"fence": 1, "kind": "done"})))
+	add(invalid, field, "/retry_in_seconds", []string{"retry_in_seconds", "604801", "604800"}, post("/v1/ledger/fail", key7(object{"fence": 1, "kind": "definite", "retry_in_seconds": 604801})))
+	add(invalid, field, "/as", []string{"as", `"delivered"`, `"done"`, `"retry"`, `"failed"`}, post("/v1/ledger/resolve", key7(object{"as": "delivered"})))
+
 	const missing = "a field that the call needs is missing"
 	add(invalid, missing, "/queue", []string{"queue is required"}, publish(`{"payload":1}`))
 	add(invalid, missing, "/payload", []string{"payload is required", "any JSON"}, publish(`{"queue":"jobs"}`))
 	add(invalid, missing, "/name", []string{"name is required"}, post("/v1/queue/create", object{}))
 	add(invalid, missing, "/receipt_handle", []string{"receipt_handle is required", "consume"}, post("/v1/queue/ack", object{"queue": "jobs"}))
 	add(invalid, missing, "/visibility_timeout", []string{"visibility_timeout is required", "43200"}, post("/v1/queue/extend", object{"queue": "jobs", "receipt_handle": w.held}))
+	add(invalid, missing, "/scope", []string{"scope is required"}, post(claim, object{"key": "7"}))
+	add(invalid, missing, "/key", []string{"key is required", "payload"}, post(claim, object{"scope": "mail"}))
+	add(invalid, missing, "/fence", []string{"fence is required", "claim"}, post("/v1/ledger/complete", key7(nil)))
+	add(invalid, missing, "/kind", []string{"kind is required", "definite", "ambiguous"}, post("/v1/ledger/fail", key7(object{"fence": 1})))
+	add(invalid, missing, "/receipt_handle", []string{"receipt_handle is required", "consume"}, post(claim, key7(object{"queue": "jobs"})))
+	add(invalid, missing, "/queue", []string{"queue is required"}, post(claim, key7(object{"receipt_handle": w.held})))
 	add(invalid, missing, "/url", []string{"url is required"}, post(endpoints, object{}))
 	add(invalid, missing, "/event_type", []string{"event_type is required"}, post(events, object{"payload": 1}))
 	add(invalid, missing, "/scopes", []string{"scopes is required"}, post("/v1/keys", object{}))
@@ -87,6 +110,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	const differ = "two fields that contradict each other"
 	add(invalid, differ, "/body", []string{"body", "payload", "differ", "one of them"}, publish(`{"queue":"jobs","payload":1,"body":2}`))
 	add(invalid, differ, "/max_retries", []string{"max_receive_count is 1", "max_retries", "is 2", "one of them"}, post("/v1/queue/create", object{"name": "new", "max_receive_count": 1, "max_retries": 2}))
+	add(invalid, differ, "/work_hash", []string{"work_hash", "payload", "one of them"}, post(claim, key7(object{"payload": 1, "work_hash": strings.Repeat("0", 64)})))
 	add(invalid, differ, "/message_id", []string{"message_id", "receipt_handle", "one of them"}, post("/v1/queue/ack", object{"queue": "jobs", "receipt_handle": w.held, "message_id": w.message}))
 	add(invalid, differ, "/idempotency_key", []string{`"a"`, `"b"`, "one of them"}, publish(`{"queue":"jobs","payload":1,"idempotency_key":"a"}`, "Idempotency-Key", "b"))
 
@@ -97,6 +121,9 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(invalid, parameter, "/cursor", []string{`"x"`, "next_cursor"}, get("/v1/queue/list?cursor=x"))
 	add(invalid, parameter, "/status", []string{`"gone"`, "available, delayed or in_flight"}, get("/v1/queue/messages/jobs?status=gone"))
 	add(invalid, parameter, "/state", []string{`"gone"`, "pending", "stuck"}, get("/v1/webhooks/deliveries?state=gone"))
+	add(invalid, parameter, "/state", []string{`"gone"`, "claimed", "stuck"}, get("/v1/ledger/claims?state=gone"))
+	add(invalid, parameter, "/state", []string{"state", "scope and key"}, get("/v1/ledger/claims"))
+	add(invalid, parameter, "/state", []string{"one", "the others"}, get("/v1/ledger/claims?state=stuck&key=7"))
 	add(invalid, parameter, "/force", []string{"force", `"yes"`, "true or false"}, send("DELETE", "/v1/queue/delete/full?force=yes", nil))
 	add(invalid, parameter, nil, []string{"%zz", "name=value"}, get("/v1/queue/list?limit=%zz"))
 
@@ -127,6 +154,8 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(receipt, "a `receipt_handle` that `consume` did not give of this queue", "/receipt_handle", []string{`"made-up"`, "consume"}, post("/v1/queue/ack", object{"queue": "jobs", "receipt_handle": "made-up"}))
 	add(receipt, "a `receipt_handle` that `consume` did not give of this queue", "/receipt_handle", []string{w.other, "queue"}, post("/v1/queue/nack", object{"queue": "jobs", "receipt_handle": w.other}))
 
+	add(receipt, "a `receipt_handle` that `consume` did not give of this queue", "/receipt_handle", []string{`"made-up"`, "consume"}, post(claim, key7(object{"queue": "jobs", "receipt_handle": "made-up"})))
+
 	const unauthenticated, noKey = "UNAUTHENTICATED", "no key, or one that is unknown, revoked or expired"
 	for _, auth := range []string{"-", "Basic " + apiKey, "Bearer unknown-key-0123456789", "Bearer " + w.revoked} {
 		add(unauthenticated, noKey, nil, []string{"no valid key", "Authorization: Bearer"}, publish(`{"queue":"jobs","payload":1}`, "Authorization", auth))
@@ -146,6 +175,9 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(notFound, nothing, "/endpoint_ids/0", []string{"ep_x"}, post(events, object{"event_type": "a", "payload": 1, "endpoint_ids": []string{"ep_x"}}))
 	add(notFound, nothing, "/project_id", []string{"prj_x"}, post("/v1/keys", object{"scopes": []string{"read"}, "project_id": "prj_x"}))
 
+	add(notFound, nothing, nil, []string{`"none"`, `"mail"`}, get("/v1/ledger/claims?scope=mail&key=none"))
+	add(notFound, nothing, nil, []string{`"none"`, `"mail"`}, post("/v1/ledger/begin", object{"scope": "mail", "key": "none", "fence": 1}))
+
 	const noQueue, queueGone = "QUEUE_NOT_FOUND", "no such queue in the key's project"
 	add(noQueue, queueGone, nil, []string{`"none"`, "/v1/queue/create"}, publish(`{"queue":"none","payload":1}`))
 	add(noQueue, queueGone, nil, []string{`"none"`, "/v1/queue/create"}, post("/v1/queue/consume", object{"queue": "none"}))
@@ -153,6 +185,8 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	const noMessage, messageGone = "QUEUE_MESSAGE_NOT_FOUND", "the message was acked, purged or expired, or never was"
 	add(noMessage, messageGone, nil, []string{`"jobs"`, "acked"}, post("/v1/queue/ack", object{"queue": "jobs", "receipt_handle": w.gone}))
 	add(noMessage, messageGone, "/message_id", []string{"qmsg_x", "acked"}, post("/v1/queue/ack", object{"queue": "jobs", "message_id": "qmsg_x"}))
+
+	add(noMessage, messageGone, nil, []string{"acked"}, post(claim, key7(object{"queue": "jobs", "receipt_handle": w.gone})))
 
 	add("METHOD_NOT_ALLOWED", "a path that takes other methods", nil, []string{`"GET"`, "POST"}, get("/v1/queue/publish"))
 
@@ -170,6 +204,10 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(conflict, state, nil, []string{"pending", "stuck"}, post(delivery+w.pending+"/resolve", object{"as": "retry"}))
 	add(conflict, state, nil, []string{"cancelled", "pending or retrying"}, post(delivery+w.cancelled+"/cancel", nil))
 	add(conflict, state, nil, []string{"endpoint was deleted"}, post(delivery+w.orphan+"/resend", object{}))
+	const ofKey = "the key's state does not allow it, or the message cannot carry it"
+	add(conflict, ofKey, nil, []string{"failed", "done"}, post("/v1/ledger/resolve", object{"scope": "mail", "key": "failed", "as": "done"}))
+	add(conflict, ofKey, nil, []string{"another key", "one key"}, post(claim, key7(object{"queue": "jobs", "receipt_handle": w.held})))
+	add("CLAIM_CHANGED", "the key was granted again since the `fence` that was seen", nil, []string{"fence is 1, not 2", "look at the key again"}, post("/v1/ledger/resolve", object{"scope": "mail", "key": "failed", "as": "retry", "fence": 2}))
 	add(conflict, "a redrive of that is running", nil, []string{"redrive", "running"}, post("/v1/queue/dlq/redrive/busy", object{}))
 	add(conflict, "the queue takes the dead letters of another", nil, []string{`"jobs-dlq"`, "dead letters", "another dlq"}, send("DELETE", "/v1/queue/delete/jobs-dlq?force=true", nil))
 	add(conflict, "the endpoint has as many secrets as it may", nil, []string{"5 secrets"}, post(endpoints+"/"+w.foreign+"/rotate_secret", object{}))
@@ -178,6 +216,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	const large = "PAYLOAD_TOO_LARGE"
 	add(large, "a body of more than 16 MiB", nil, []string{"16777216", "parts"}, publish(`{"queue":"jobs","payload":"`+strings.Repeat("x", 16<<20)+`"}`))
 	add(large, "an event's payload of more than 1 MiB", "/payload", []string{"1048577", "1048576"}, post(events, `{"event_type":"a","payload":"`+strings.Repeat("x", 1<<20-1)+`"}`))
+	add(large, "a key's result of more than 262,144 bytes", "/result", []string{"262145", "262144"}, post("/v1/ledger/complete", key7(object{"fence": 1, "result": strings.Repeat("x", 262143)})))
 	add("QUEUE_MESSAGE_TOO_LARGE", "a message's payload of more than 262,144 bytes", "/payload", []string{"262145", "262144"}, publish(`{"queue":"jobs","payload":"`+strings.Repeat("x", 262143)+`"}`))
 	const media = "UNSUPPORTED_MEDIA_TYPE"
 	add(media, "a body that does not call itself JSON in UTF-8, or is compressed", nil, []string{`"text/plain"`, "application/json"}, publish(`{"queue":"jobs","payload":1}`, "Content-Type", "text/plain"))

@@ -200,6 +200,9 @@ func newSetting(t *testing.T, s *server) *setting {
 	s.publish(t, "jobs", 2, object{"idempotency_key": "order-7"})
 	w.held = text(s.one(t, "jobs", object{"visibility_timeout": 43200})["receipt_handle"])
 	s.publish(t, "strict", 1, nil)
+	s.claim(t, "granted", "mail", "carried", object{"lease_seconds": 43200, "queue": "jobs", "receipt_handle": w.held})
+	s.claim(t, "granted", "mail", "failed", nil)
+	s.say(t, "fail", "mail", "failed", 1, object{"kind": "permanent"})
 	w.other = text(s.one(t, "strict", object{"visibility_timeout": 43200})["receipt_handle"])
 	s.queue(t, "busy", nil)
 	for i := range 3 {
@@ -247,6 +250,7 @@ func (w *setting) all(t *testing.T) string {
 	var b strings.Builder
 	for _, path := range []string{
 		"/v1/queue/list", "/v1/queue/messages/jobs", "/v1/queue/messages/strict", "/v1/queue/messages/full", "/v1/queue/dlq/list/jobs", endpoints, events, "/v1/webhooks/deliveries", "/v1/keys", "/v1/projects",
+		"/v1/ledger/claims?state=started", "/v1/ledger/claims?state=failed", "/v1/ledger/claims?scope=mail&key=failed",
 	} {
 		fmt.Fprintln(&b, path, w.do(t, "GET", path, nil))
 	}

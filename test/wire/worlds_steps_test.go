@@ -148,6 +148,7 @@ func (w *paired) step() (asked, told string) {
 			}
 			return asked, told, a
 		}},
+		{20, w.ledgerStep},
 		{2, func() (string, string, answer) { return w.ask("GET", "/v1/redrives/"+w.any("rdv"), nil) }},
 		{1, func() (string, string, answer) {
 			return w.ask("POST", "/v1/redrives/"+w.any("rdv")+"/cancel", nil)
@@ -230,6 +231,46 @@ func (w *paired) step() (asked, told string) {
 		}
 	}
 	panic(fmt.Sprint("no call for ", n))
+}
+
+// ledgerStep makes a random call of the ledger. Its keys are few, so that they are met again.
+func (w *paired) ledgerStep() (asked, told string, a answer) {
+	const l = "/v1/ledger/"
+	body := object{"scope": w.one("mail", "charge"), "key": w.one("k1", "k2", "k3", "k4", "k5", "k6")}
+	switch verb := w.one("claim", "claim", "claim", "begin", "complete", "fail", "fail", "resolve", "get", "list"); verb {
+	case "claim":
+		body["owner"], body["lease_seconds"], body["policy"] = w.secret, 43200, w.one("idempotent", "once")
+		if w.chance(30) {
+			body["payload"] = w.payload()
+		}
+		if receipt := w.any("rct"); w.chance(70) {
+			body["receipt_handle"], body["queue"] = receipt, w.queueName()
+			if q := w.queueOf[receipt]; q != "" && w.chance(90) {
+				body["queue"] = q
+			}
+		}
+		return w.ask("POST", l+verb, body)
+	case "get":
+		return w.ask("GET", l+"claims?scope="+text(body["scope"])+"&key="+text(body["key"]), nil)
+	case "list":
+		return w.ask("GET", l+"claims?state="+w.one("claimed", "started", "retry", "done", "failed", "stuck"), nil)
+	case "resolve":
+		body["as"], body["note"] = w.one("done", "retry", "failed"), w.secret
+		return w.ask("POST", l+verb, body)
+	case "begin":
+		body["fence"], body["lease_seconds"] = 1+w.dice.IntN(3), 43200
+		return w.ask("POST", l+verb, body)
+	case "complete":
+		body["fence"], body["settle"], body["result"] = 1+w.dice.IntN(3), w.chance(50), w.payload()
+		return w.ask("POST", l+verb, body)
+	default:
+		body["fence"], body["settle"], body["kind"] = 1+w.dice.IntN(3), w.chance(50), w.one("definite", "permanent", "ambiguous")
+		body["error"] = "no: " + w.secret
+		if w.chance(30) {
+			body["retry_in_seconds"] = 3600
+		}
+		return w.ask("POST", l+verb, body)
+	}
 }
 
 // data gives a field of the answer's data; nil if it is no success.

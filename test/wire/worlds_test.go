@@ -157,10 +157,10 @@ func (w *paired) known() (all []string) {
 var (
 	anyID     = regexp.MustCompile(`\b(qmsg|evt|ep|dlv|att|rdv|key|prj|rct|cur)_[0-9A-Za-z]{24,29}\b`)
 	anyTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	anyHash   = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	anyHash   = regexp.MustCompile(`\b(op_[0-9a-f]{32}|[0-9a-f]{64})\b`)
 	anySecret = regexp.MustCompile(`\b(ow|whsec)_[0-9A-Za-z_/+=-]{20,}`)
 	anyUUID   = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	anySpan   = regexp.MustCompile(`"(latency_ms|oldest_message_age_seconds|available_count|in_flight_count|delayed_count)":[0-9.e+-]+`)
+	anySpan   = regexp.MustCompile(`"(latency_ms|retry_after_seconds|oldest_message_age_seconds|available_count|in_flight_count|delayed_count)":[0-9.e+-]+`)
 )
 
 // plain shows a text with what must differ between two worlds named by the order in which it came up.

@@ -1,0 +1,1 @@
+CREATE INDEX claims_state ON claims (project, state, id) WHERE kind = 'w';
