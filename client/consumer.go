@@ -21,6 +21,7 @@ import (
 //	[RetryIn]                 the same, after a wait of your choosing
 //	[DeadLetter]              dead-lettered at once
 //	[GiveBack]                released: it comes again, and this receive is not counted
+//	[Leave]                   nothing
 //	a panic                   as an error, with where it came from
 //
 // While a handler works its lease is extended. Is the lease lost all the same, because the server could not be reached or a person took the message

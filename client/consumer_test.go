@@ -134,7 +134,7 @@ func TestConsumerSettles(t *testing.T) {
 		why := errors.New("no printer")
 		says := map[string]error{
 			"error": why, "retry": client.RetryIn(time.Hour, why), "dead": client.DeadLetter(why), "back": client.GiveBack(2 * time.Hour),
-			"wrapped": fmt.Errorf("outer: %w", client.DeadLetter(why)),
+			"wrapped": fmt.Errorf("outer: %w", client.DeadLetter(why)), "leave": client.Leave(why),
 		}
 		var log strings.Builder
 		stop := consume(t, client.Consumer{Client: c, Logger: slog.New(slog.NewTextHandler(&log, nil)), Handle: func(_ context.Context, m *client.Message) error {
@@ -147,7 +147,7 @@ func TestConsumerSettles(t *testing.T) {
 			}
 			return says[name]
 		}})
-		for _, name := range []string{"fine", "error", "retry", "dead", "back", "wrapped", "panic"} {
+		for _, name := range []string{"fine", "error", "retry", "dead", "back", "wrapped", "panic", "leave"} {
 			do[*client.Published](t)(c.Publish(t.Context(), "jobs", client.NewMessage{Payload: name}))
 		}
 		time.Sleep(500 * time.Millisecond) // before the first comes again
@@ -175,7 +175,7 @@ func TestConsumerSettles(t *testing.T) {
 		for name, want := range map[string]state{
 			"error": {client.Delayed, "no printer", 1, 0}, "retry": {client.Delayed, "no printer", 1, time.Hour}, "dead": {client.DeadLettered, "no printer", 1, 0},
 			"back": {client.Delayed, "", 0, 2 * time.Hour}, "wrapped": {client.DeadLettered, "outer: no printer", 1, 0},
-			"panic": {client.Delayed, "the handler panicked: at the disco", 1, 0},
+			"panic": {client.Delayed, "the handler panicked: at the disco", 1, 0}, "leave": {client.InFlight, "", 1, 0},
 		} {
 			g := got[name]
 			if want.in == 0 {

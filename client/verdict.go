@@ -14,6 +14,7 @@ import (
 type verdict struct {
 	err     error
 	release bool
+	leave   bool
 	nack    Nack
 	delay   time.Duration // of a release
 }
@@ -35,6 +36,11 @@ func DeadLetter(err error) error {
 // its time.
 func GiveBack(d time.Duration) error {
 	return &verdict{err: errors.New("given back"), release: true, delay: d}
+}
+
+// Leave has nothing done to a handler's message: another worker has its work, or it was settled otherwise. Should it still be ours, it comes again when its lease is over.
+func Leave(err error) error {
+	return &verdict{err: orText(err, "left"), leave: true}
 }
 
 func orText(err error, otherwise string) error {
@@ -66,21 +72,29 @@ func (r *consuming) handle(ctx context.Context, m *Message) (err error) {
 
 // settle acts on a message by what its handler said. What was broken off by the stop is given back: it costs no receive.
 func (r *consuming) settle(handler context.Context, m *Message, err error) {
+	v, said := errors.AsType[*verdict](err)
+	if said && v.leave {
+		r.Logger.InfoContext(handler, "a message is left as it is", "message_id", m.ID, "reason", err)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(handler), settleWithin)
 	defer cancel()
 	var done *Settled
-	verb, v := "nack", new(verdict)
+	verb := "nack"
 	switch {
 	case err == nil:
 		verb = "ack"
 		done, err = r.ackOne(ctx, m.Receipt)
-	case errors.As(err, &v) && !v.release:
+	case said && v.release:
+		verb = "release"
+		done, err = r.patient.Release(ctx, r.Queue, m.Receipt, v.delay)
+	case said:
 		n := v.nack
 		n.Error = err.Error()
 		done, err = r.patient.Nack(ctx, r.Queue, m.Receipt, n)
-	case v.release || handler.Err() != nil:
+	case handler.Err() != nil:
 		verb = "release"
-		done, err = r.patient.Release(ctx, r.Queue, m.Receipt, v.delay)
+		done, err = r.patient.Release(ctx, r.Queue, m.Receipt, 0)
 	default:
 		done, err = r.patient.Nack(ctx, r.Queue, m.Receipt, Nack{Error: err.Error()})
 	}
