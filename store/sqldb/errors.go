@@ -86,6 +86,11 @@ func sqliteBusy(err error) bool {
 	return strings.Contains(err.Error(), "database is locked") || strings.Contains(err.Error(), "database table is locked")
 }
 
+// noTables reports whether the schema was never made. SQLite has no code of its own for that.
+func noTables(err error) bool {
+	return sqlState(err) == "42P01" || strings.Contains(err.Error(), "no such table: onceward_")
+}
+
 // fault gives err as callers expect it: the ledger's own errors and the caller's end as they are, a database that cannot be used now as
 // UNAVAILABLE, anything else as it is.
 func (d *DB[T]) fault(ctx context.Context, err error) error {
@@ -94,6 +99,9 @@ func (d *DB[T]) fault(ctx context.Context, err error) error {
 	}
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
+	}
+	if noTables(err) {
+		return fault.New(fault.Internal, "the ledger's tables are not there (call Install at the start, or run the schema in a migration)").Wrap(err)
 	}
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || !away(err) {
 		return err
