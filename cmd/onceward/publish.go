@@ -204,7 +204,7 @@ func (c *queuePublishBatchCmd) send(ctx context.Context, items [][]byte, numbers
 	body := append(append([]byte(`{"queue":`), name...), `,"messages":[`...)
 	body = append(append(body, bytes.Join(items, []byte(","))...), "]}"...)
 	var got list
-	if _, err := c.call(ctx, "POST", queuePath+"publish_batch", asWritten(body), &got); err != nil {
+	if _, err := c.call(ctx, "POST", queuePath+"publish_batch", jsontext.Value(body), &got); err != nil {
 		return err
 	}
 	if len(got.Items) != len(items) {

@@ -7,12 +7,11 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
+	"github.com/onceward/onceward/client"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -46,108 +45,54 @@ var asCame = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decod
 	return err
 }))
 
-// reply is the server's envelope.
-type reply struct {
-	OK    bool           `json:"ok"`
-	Data  jsontext.Value `json:"data"`
-	Error *struct {
-		Code    fault.Code `json:"code"`
-		Message string     `json:"message"`
-		Hint    string     `json:"hint"`
-		Field   string     `json:"field"`
-	} `json:"error"`
-	Metadata struct {
-		RequestID string `json:"request_id"`
-		Replay    bool   `json:"idempotent_replay"`
-	} `json:"metadata"`
-}
-
-// call makes one request and decodes its data into to; nil drops it. It reports whether the answer is a replay.
+// call makes one request and decodes its data into to; nil drops it. It reports whether the answer is a replay. What was not answered is not sent again: whoever
+// typed it sees why, and decides.
 func (r *remote) call(ctx context.Context, method, path string, body, to any) (replay bool, err error) {
-	a, err := r.exchange(ctx, method, path, body)
+	c, err := client.New(client.Config{URL: r.URL, APIKey: r.APIKey, HTTP: &http.Client{}, MaxTries: 1})
 	if err != nil {
-		return false, err
+		return false, usageError{err}
+	}
+	var data jsontext.Value
+	meta, err := c.Call(ctx, client.Request{Method: method, Path: path, Body: body}, &data)
+	if err != nil {
+		return false, r.told(ctx, err)
 	}
 	if to != nil {
-		if err := json.Unmarshal(a.Data, to, asCame); err != nil {
+		if err := json.Unmarshal(data, to, asCame); err != nil {
 			return false, fmt.Errorf("%s %s: the answer is not what this command knows: %w", method, path, err)
 		}
 	}
-	return a.Metadata.Replay, nil
+	return meta.Replayed, nil
 }
 
-func (r *remote) exchange(ctx context.Context, method, path string, body any) (*reply, error) {
-	base, err := url.Parse(r.URL)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, usage("the server's address %q is not http://host:port or https://host", r.URL)
-	}
-	var in io.Reader
-	if raw, ok := body.(asWritten); ok {
-		in = bytes.NewReader(raw)
-	} else if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return nil, usage("%s %s: %w", method, path, err)
-		}
-		in = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(r.URL, "/")+path, in)
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	if r.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+r.APIKey)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s %s had no answer yet, and may be done or not: %w", method, path, ctx.Err())
-		}
-		return nil, (&fault.Error{
+// told makes of a call's error what a person at a terminal can act on.
+func (r *remote) told(ctx context.Context, err error) error {
+	e, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok || e.Status != 0 && e.Code == "":
+		return err
+	case e.Status == 0 && ctx.Err() != nil:
+		return fmt.Errorf("%s had no answer yet, and may be done or not: %w", e.Call, ctx.Err())
+	case e.Status == 0:
+		return (&fault.Error{
 			Code: fault.Unavailable, Message: "cannot reach the server at " + r.URL,
 			Hint: "Is `onceward serve` running there? ONCEWARD_URL or --url names another.",
-		}).Wrap(beneath(err))
+		}).Wrap(e.Err)
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	f := &fault.Error{Code: fault.Code(e.Code), Message: fmt.Sprintf("%s (%s)", e.Message, e.Code), Hint: e.Hint, Field: e.Field}
+	if f.Code == fault.Unauthenticated {
+		f.Hint = "ONCEWARD_API_KEY or --api-key gives the key that the server printed at its first start."
 	}
-	var a reply
-	if err := json.Unmarshal(text, &a); err != nil {
-		return nil, fmt.Errorf("%s %s: status %d, and the answer is not Onceward's: is %s the right server?", method, path, resp.StatusCode, r.URL)
-	}
-	if a.Error != nil {
-		f := &fault.Error{Code: a.Error.Code, Message: fmt.Sprintf("%s (%s)", a.Error.Message, a.Error.Code), Hint: a.Error.Hint, Field: a.Error.Field}
-		if f.Code == fault.Unauthenticated {
-			f.Hint = "ONCEWARD_API_KEY or --api-key gives the key that the server printed at its first start."
-		}
-		return nil, f
-	}
-	return &a, nil
+	return f
 }
-
-// beneath gives what kept a request from its answer, without the address, which the caller names.
-func beneath(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
-}
-
-// asWritten is a body that goes out byte for byte.
-type asWritten []byte
 
 // withPayload adds a payload to a body without touching a byte of it: an encoder would take out its spaces.
-func withPayload(body object, payload []byte) (asWritten, error) {
+func withPayload(body object, payload []byte) (jsontext.Value, error) {
 	return withRaw(body, "payload", payload)
 }
 
 // withRaw is withPayload of a member of another name.
-func withRaw(body object, name string, value []byte) (asWritten, error) {
+func withRaw(body object, name string, value []byte) (jsontext.Value, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
