@@ -92,14 +92,24 @@ func attempts(v *whole) (int, error) {
 	return int(*v), wholeIn("/max_attempts", v, 1, ledger.MaxAttempts)
 }
 
+const mostWorkHash = 512 // bytes
+
+// workHash reads a hash of the caller's making: a SHA-256 in hex is itself; another text (a revision, an ETag) is hashed.
+func workHash(s string) []byte {
+	if b, err := hex.DecodeString(s); err == nil && len(b) == sha256.Size {
+		return b
+	}
+	h := sha256.Sum256([]byte("work_hash:" + s))
+	return h[:]
+}
+
 // setWork gives the call the hash of its work, and its key where that is to be made of the payload.
 func setWork(k *ledger.Call, r *claimRequest) error {
 	if r.WorkHash != nil {
-		b, err := hex.DecodeString(*r.WorkHash)
-		if err != nil || len(b) != sha256.Size {
-			return fault.Invalid("/work_hash", "work_hash is %s; it must be 64 hex digits, a SHA-256 of the work's content", fault.Quote(*r.WorkHash))
+		if n := len(*r.WorkHash); n < 1 || n > mostWorkHash {
+			return fault.Invalid("/work_hash", "work_hash has %d bytes; it must have 1 to %d: a SHA-256 of the work's content in hex, or another text that changes with it", n, mostWorkHash)
 		}
-		k.Grant.WorkHash = b
+		k.Grant.WorkHash = workHash(*r.WorkHash)
 	}
 	if r.Payload == nil {
 		if r.WorkKey == nil {

@@ -24,7 +24,7 @@ type NewClaim struct {
 	Scope       string        `json:"scope"`                  // what kind of work: 1 to 128 printable ASCII
 	Key         string        `json:"key,omitzero"`           // 1 to 512 bytes; without it the payload's canonical hash
 	Payload     any           `json:"-"`                      // the work's content, compared; nil: not
-	WorkHash    string        `json:"work_hash,omitzero"`     // its SHA-256 in hex, in the payload's place
+	WorkHash    string        `json:"work_hash,omitzero"`     // its SHA-256 in hex, or another text that changes with it, in the payload's place
 	Policy      string        `json:"policy,omitzero"`        // [Idempotent] (default) or [Once]
 	Owner       string        `json:"owner,omitzero"`         // for the record
 	Lease       time.Duration `json:"lease_seconds,omitzero"` // 1 s to 12 h (60 s)

@@ -70,7 +70,7 @@ type ledgerClaimCmd struct {
 	Scope          string         `arg:"" help:"What kind of work the key names."`
 	Key            string         `arg:"" optional:"" help:"The work's own name; without it the payload's hash is."`
 	Payload        *string        `help:"The work's content, any JSON: a key known with other content is a mismatch. - reads standard input."`
-	WorkHash       *string        `help:"Its SHA-256, in the payload's place."`
+	WorkHash       *string        `help:"Its SHA-256 in hex, or another text that changes with it, in the payload's place."`
 	Policy         *string        `help:"idempotent, or once where the receiver of the effect does not know the key (idempotent)."`
 	Owner          *string        `help:"Who asks, for the record."`
 	Lease          *time.Duration `help:"How long the key is held without a word (1m)."`

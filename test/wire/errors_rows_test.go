@@ -78,7 +78,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	key7 := func(more object) object { return with(object{"scope": "mail", "key": "7"}, more) }
 	add(invalid, field, "/scope", []string{"scope", `"é"`, "1 to 128"}, post(claim, key7(object{"scope": "é"})))
 	add(invalid, field, "/key", []string{"key", "513", "1 to 512", "hash"}, post(claim, key7(object{"key": strings.Repeat("k", 513)})))
-	add(invalid, field, "/work_hash", []string{"work_hash", `"00"`, "64 hex digits"}, post(claim, key7(object{"work_hash": "00"})))
+	add(invalid, field, "/work_hash", []string{"work_hash", "513", "1 to 512"}, post(claim, key7(object{"work_hash": strings.Repeat("h", 513)})))
 	add(invalid, field, "/policy", []string{"policy", `"tx"`, `"idempotent"`, `"once"`}, post(claim, key7(object{"policy": "tx"})))
 	add(invalid, field, "/lease_seconds", []string{"lease_seconds", "43201", "1 to 43200"}, post(claim, key7(object{"lease_seconds": 43201})))
 	add(invalid, field, "/max_attempts", []string{"max_attempts", "0", "1 to 1000"}, post(claim, key7(object{"max_attempts": 0})))

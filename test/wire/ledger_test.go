@@ -139,7 +139,7 @@ func checkClaimFields(t *testing.T, s *server) {
 	bad("claim", claim, "receiver_window_seconds", 0, 0.5, -1, 315360001, "x")
 	bad("claim", claim, "origin_at", "yesterday", 1)
 	bad("claim", claim, "grant_id", "", "1", 7)
-	bad("claim", claim, "work_hash", "", "00", strings.Repeat("g", 64), strings.Repeat("0", 66), 7)
+	bad("claim", claim, "work_hash", "", strings.Repeat("g", 513), 7)
 	bad("claim", claim, "fence", 1)
 	begin := with(object{"fence": 1}, claim)
 	bad("begin", begin, "fence", 0, -1, 1.5, "1", nil)
@@ -182,6 +182,9 @@ func checkClaimWork(t *testing.T, s *server) {
 	s.claim(t, "busy", "work", "by payload", object{"work_hash": hash})
 	s.claim(t, "busy", "work", "by payload", object{"work_hash": strings.ToUpper(hash)})
 	s.claim(t, "mismatch", "work", "by payload", object{"work_hash": strings.Repeat("0", 64)})
+	s.claim(t, "granted", "work", "by revision", object{"work_hash": "revision 7"})
+	s.claim(t, "busy", "work", "by revision", object{"work_hash": "revision 7"})
+	s.claim(t, "mismatch", "work", "by revision", object{"work_hash": "revision 8"})
 	s.claim(t, "busy", "work", "by payload", object{"work_hash": hash, "payload": json.RawMessage(`{"b":"é","a":1}`)})
 	s.post(t, ledgerPath+"claim", object{"scope": "work", "key": "by payload", "work_hash": hash, "payload": 1}).refused(t, 400, "INVALID_ARGUMENT", "/work_hash")
 
