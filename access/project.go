@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -13,6 +14,9 @@ type Project struct {
 	ID        int64
 	Name      string
 	CreatedAt time.Time
+
+	// CreditLimit is the most that it may be charged for what it publishes, since it was made; nil: any amount.
+	CreditLimit *account.USD
 }
 
 // ErrConflict is for errors.Is.
@@ -37,8 +41,10 @@ func NameTaken(name string) error {
 
 // Registry is what people do with projects and their keys.
 type Registry interface {
-	// CreateProject makes a project. ErrConflict if another has the name.
-	CreateProject(ctx context.Context, name string) (Project, error)
+	// CreateProject makes a project, with a limit or, nil, without. ErrConflict if another has the name.
+	CreateProject(ctx context.Context, name string, creditLimit *account.USD) (Project, error)
+	// LimitCredit gives a project another limit, or, nil, none: ErrNotFound. It may be less than what is spent: then nothing that costs is published.
+	LimitCredit(ctx context.Context, id int64, limit *account.USD) (Project, error)
 	// Projects lists at most limit of them, the newest first, those before the id after; 0: from the newest.
 	Projects(ctx context.Context, after int64, limit int) ([]Project, error)
 	// CreateKey makes a key, by the database's clock: ErrNotFound if there is no such project. It also forgets some of the project's keys that

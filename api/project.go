@@ -40,7 +40,7 @@ func (c *call) createProject() (any, error) {
 		return nil, err
 	}
 	return c.once(r.Key, struct{ Name string }{*r.Name}, func(ctx context.Context) (any, error) {
-		p, err := c.Store.CreateProject(ctx, *r.Name)
+		p, err := c.Store.CreateProject(ctx, *r.Name, nil)
 		return c.viewProject(p), err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -19,6 +20,9 @@ type Publish struct {
 	OriginAt time.Time // when the work began; zero: now
 	Key      string    // the publish key; empty is none
 	Hash     []byte    // of the request, 32 bytes; compared where the key is known
+
+	// Price is what the message is charged if it is stored; a replay is free. The charge commits with the message.
+	Price account.USD
 }
 
 // Check refuses what is out of range.
@@ -62,7 +66,8 @@ type Published struct {
 	Replay      bool // the key was known: this is the first message's answer
 	PublishedAt time.Time
 	VisibleAt   time.Time
-	Err         error // ErrQueueNotFound, ErrKeyReused, or a bad argument (delay at or past the queue's retention)
+	Cost        account.USD // that it was charged: its price, of a replay nothing
+	Err         error       // ErrQueueNotFound, ErrKeyReused, account.ErrInsufficient, or a bad argument (delay at or past the queue's retention)
 }
 
 // Receive asks for messages.

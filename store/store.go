@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
@@ -16,6 +17,7 @@ import (
 type Store interface {
 	access.Store
 	access.Registry
+	account.Store
 	idempotency.Store
 	queue.Admin
 	queue.Store

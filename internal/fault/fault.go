@@ -16,6 +16,7 @@ const (
 	InvalidArgument      Code = "INVALID_ARGUMENT"
 	ReceiptInvalid       Code = "RECEIPT_INVALID"
 	Unauthenticated      Code = "UNAUTHENTICATED"
+	InsufficientCredit   Code = "INSUFFICIENT_CREDIT"
 	Forbidden            Code = "FORBIDDEN"
 	NotFound             Code = "NOT_FOUND"
 	QueueNotFound        Code = "QUEUE_NOT_FOUND"

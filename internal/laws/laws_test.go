@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var domains = []string{"access", "cron", "idempotency", "ledger", "queue", "webhook", "worker"}
+var domains = []string{"access", "account", "cron", "idempotency", "ledger", "queue", "webhook", "worker"}
 
 // The rules must hold on every store and be testable without one; a domain that knows its store's driver soon has
 // rules of that store alone.

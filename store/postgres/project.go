@@ -7,27 +7,41 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/account"
 )
 
 var (
 	projectInsertSQL = stmt("project_insert")
+	projectLimitSQL  = stmt("project_limit")
 	projectThereSQL  = stmt("project_there")
 	projectListSQL   = stmt("project_list")
 )
 
 // CreateProject makes a project. The unique constraint decides between two of a name.
-func (db *DB) CreateProject(ctx context.Context, name string) (p access.Project, err error) {
+func (db *DB) CreateProject(ctx context.Context, name string, creditLimit *account.USD) (p access.Project, err error) {
 	if err := access.CheckProjectName(name); err != nil {
 		return p, err
 	}
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
-		p, err = scanProject(tx.QueryRow(ctx, projectInsertSQL, name))
+		p, err = scanProject(tx.QueryRow(ctx, projectInsertSQL, name, creditLimit))
 		if errors.Is(err, pgx.ErrNoRows) {
 			return access.NameTaken(name)
 		}
 		return err
 	})
 	return p, wrap("create project", name, err)
+}
+
+// LimitCredit gives a project another limit.
+func (db *DB) LimitCredit(ctx context.Context, id int64, limit *account.USD) (p access.Project, err error) {
+	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+		p, err = scanProject(tx.QueryRow(ctx, projectLimitSQL, id, limit))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return access.NoProject()
+		}
+		return err
+	})
+	return p, wrap("limit credit", "", err)
 }
 
 // Projects lists them, newest first.
@@ -44,6 +58,6 @@ func (db *DB) Projects(ctx context.Context, after int64, limit int) (out []acces
 }
 
 func scanProject(r pgx.Row) (p access.Project, err error) {
-	err = r.Scan(&p.ID, &p.Name, &p.CreatedAt)
+	err = r.Scan(&p.ID, &p.Name, &p.CreatedAt, &p.CreditLimit)
 	return p, err
 }

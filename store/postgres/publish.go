@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/queue"
@@ -179,11 +180,11 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := db.conn(ctx).Query(ctx, publishSQL, args...)
+	rows, done, err := db.publishRows(ctx, p, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer rows.Close()
+	defer done()
 	wakes := map[int64]time.Duration{}
 	var at time.Time
 	var stored []int64 // groups
@@ -200,7 +201,7 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 		at = now
 		switch what {
 		case "stored":
-			out[i] = queue.Published{ID: id, PublishedAt: now, VisibleAt: vis}
+			out[i] = queue.Published{ID: id, PublishedAt: now, VisibleAt: vis, Cost: it.Price}
 			if groups[n] > 0 {
 				stored = append(stored, groups[n])
 			}
@@ -215,6 +216,8 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 			out[i].Err = queue.NoQueue(it.Queue)
 		case "delay":
 			out[i].Err = it.Fits(duration(retention))
+		case "credit":
+			out[i].Err = account.Insufficient(it.Price)
 		case "order":
 			out[i].Err = it.Orders()
 		case "fold":
@@ -225,7 +228,8 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 			db.dedups.Store(queueName{it.Project, it.Queue}, struct{}{})
 		}
 	}
-	if err := rows.Err(); err != nil {
+	rows.Close()
+	if err := errors.Join(rows.Err(), done()); err != nil {
 		return nil, nil, err
 	}
 	db.afterCommit(ctx, func() {

@@ -209,8 +209,10 @@ func (db *DB) foldCounts(ctx context.Context, _ int) (int, error) {
 		if err := tx.QueryRow(ctx, countsLockSQL, countsLock).Scan(&mine); err != nil || !mine {
 			return err
 		}
-		if _, err := tx.Exec(ctx, countsFoldSQL, foldMax); err != nil {
-			return err
+		for _, fold := range []string{countsFoldSQL, usageFoldSQL} {
+			if _, err := tx.Exec(ctx, fold, foldMax); err != nil {
+				return err
+			}
 		}
 		_, err := tx.Exec(ctx, countsPruneSQL, foldMax)
 		return err

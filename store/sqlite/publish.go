@@ -20,15 +20,16 @@ func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Publ
 		op += " " + strconv.Quote(items[0].Queue)
 	}
 	err := db.writeItems(ctx, &job{op, len(items), size, func(t *tx) error {
+		b := bills{}
 		for i := range items {
-			r, err := t.publish(&items[i])
+			r, err := t.publish(&items[i], b)
 			if _, ok := err.(*fault.Error); err != nil && !ok {
 				return err
 			}
 			out[i] = r
 			out[i].Err = err
 		}
-		return nil
+		return t.charge(b)
 	}})
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Publ
 }
 
 // publish stores one message. A fault.Error says that nothing of it was stored.
-func (t *tx) publish(p *queue.Publish) (queue.Published, error) {
+func (t *tx) publish(p *queue.Publish, b bills) (queue.Published, error) {
 	if err := p.Check(); err != nil {
 		return queue.Published{}, err
 	}
@@ -67,6 +68,10 @@ func (t *tx) publish(p *queue.Publish) (queue.Published, error) {
 			return first, err
 		}
 	}
+	bill, err := t.afford(p, b)
+	if err != nil {
+		return queue.Published{}, err
+	}
 	var group int64
 	if p.Group != "" {
 		if group, err = t.groupOf(q, p.Group); err != nil {
@@ -90,7 +95,8 @@ func (t *tx) publish(p *queue.Publish) (queue.Published, error) {
 			return queue.Published{}, err
 		}
 	}
-	return queue.Published{ID: id, PublishedAt: m.PublishedAt, VisibleAt: m.VisibleAt}, t.wakeGroup(group, q.ID, m.VisibleAt)
+	bill.add(p.Price)
+	return queue.Published{ID: id, PublishedAt: m.PublishedAt, VisibleAt: m.VisibleAt, Cost: p.Price}, t.wakeGroup(group, q.ID, m.VisibleAt)
 }
 
 // published looks for the first message of a publish key that is in its window.

@@ -49,7 +49,7 @@ func projects(r *rig) {
 	for i := range 7 {
 		name := fmt.Sprintf("team-%d", i)
 		began := r.now()
-		p, err := r.CreateProject(r.ctx, name)
+		p, err := r.CreateProject(r.ctx, name, nil)
 		r.ok(err)
 		want(r, "name", p.Name, name)
 		if p.ID <= access.DefaultProject || p.CreatedAt.Before(began.Truncate(time.Microsecond)) || p.CreatedAt.After(r.now()) {
@@ -58,9 +58,9 @@ func projects(r *rig) {
 		all = append(all, name)
 	}
 	r.reopen()
-	_, err := r.CreateProject(r.ctx, "team-3")
+	_, err := r.CreateProject(r.ctx, "team-3", nil)
 	want(r, "taken", errors.Is(err, access.ErrConflict), true)
-	_, err = r.CreateProject(r.ctx, "no such!")
+	_, err = r.CreateProject(r.ctx, "no such!", nil)
 	want(r, "no name", fault.CodeOf(err), fault.InvalidArgument)
 	slices.Reverse(all)
 	var got []string
@@ -82,7 +82,7 @@ func oneProject(r *rig) {
 	var wg sync.WaitGroup
 	made := make([]error, 8)
 	for i := range made {
-		wg.Go(func() { _, made[i] = r.CreateProject(r.ctx, "one") })
+		wg.Go(func() { _, made[i] = r.CreateProject(r.ctx, "one", nil) })
 	}
 	wg.Wait()
 	n := 0
@@ -98,7 +98,7 @@ func oneProject(r *rig) {
 }
 
 func keys(r *rig) {
-	p, err := r.CreateProject(r.ctx, "team")
+	p, err := r.CreateProject(r.ctx, "team", nil)
 	r.ok(err)
 	r.project = p.ID
 	k := r.makeKey("mine", access.Read, access.Publish, access.Read)

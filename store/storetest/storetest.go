@@ -94,6 +94,7 @@ func Run(t *testing.T, b Backend) {
 		{"lists", listTests},
 		{"requests", requestTests},
 		{"access", accessTests},
+		{"account", accountTests},
 		{"keys", keyTests},
 		{"poison", poisonTests},
 	} {

@@ -5,10 +5,14 @@
 -- queue is fifo and has messages that come first and wait for their groups (wakes_fold.sql). Of the last two all of a queue, so that they keep their order.
 -- Of a known one publish_known.sql, with a fresh snapshot, has the first answer. A group that has gone fails the CHECK of prio, and with it
 -- the whole statement, which is sent again once the group is made.
+-- What begins with --$ is part of it where publishing has a price alone (charge.go): $14 price. A message that its project cannot pay is answered credit.
 WITH i AS MATERIALIZED (
   SELECT u.*, nextval('message_seq') AS id
-  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[], $13::text[])
-       WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, given, hash, tick, content, n)
+  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[], $13::text[]
+--$    , $14::bigint[]
+       ) WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, given, hash, tick, content,
+--$    price,
+       n)
   WHERE (SELECT $12 = '' OR set_config('lock_timeout', $12, true) <> '')
 ), q AS MATERIALIZED (                                 -- a queue that is being deleted is waited for, and then is not there
   SELECT id, project, name, CASE WHEN is_dlq THEN 32767 ELSE max_receives END AS max_receives, retention_s, dedup_window_s, fifo, content_dedup,
@@ -28,10 +32,19 @@ WITH i AS MATERIALIZED (
          CASE WHEN key = '' OR $12 = '' THEN false -- whoever has a key of this slot in a transaction of his own shares the lock
            WHEN pg_try_advisory_lock(1801812339, hashtext(key) & 1023) THEN NOT pg_advisory_unlock(1801812339, hashtext(key) & 1023) ELSE true END AS held
   FROM e
+--$ ), c AS MATERIALIZED (                                -- what is left of each limit: credit_lock.sql holds these projects
+--$   SELECT p.id, p.credit_limit - p.spent - coalesce((SELECT sum(d.cost) FROM usage_deltas d WHERE d.project = p.id), 0) AS rest
+--$   FROM projects p WHERE p.id IN (SELECT project FROM i) AND p.credit_limit IS NOT NULL
+--$ ), p AS MATERIALIZED (                                -- those that are paid, in their order
+--$   SELECT s.id FROM (
+--$     SELECT j.id, j.price, c.rest, sum(j.price) OVER (PARTITION BY j.project ORDER BY j.n) AS cost FROM j LEFT JOIN c ON c.id = j.project
+--$     WHERE NOT j.known AND NOT j.held AND j.refused IS NULL) s
+--$   WHERE s.price = 0 OR s.rest IS NULL OR s.cost <= s.rest
 ), k AS (
   INSERT INTO publish_keys AS t (project, queue, key, hash, message_id, published_at, visible_at, expires_at)
   SELECT project, queue, key, hash, id, now(), vis, now() + dedup_window_s * interval '1 s' FROM j
   WHERE key <> '' AND NOT known AND NOT held AND refused IS NULL
+--$     AND id IN (SELECT id FROM p)
   ORDER BY project, queue COLLATE "C", key COLLATE "C"
   ON CONFLICT (project, queue, key) DO UPDATE SET hash = excluded.hash, message_id = excluded.message_id, published_at = excluded.published_at,
      visible_at = excluded.visible_at, expires_at = excluded.expires_at
@@ -39,6 +52,10 @@ WITH i AS MATERIALIZED (
   RETURNING message_id
 ), w AS MATERIALIZED (
   SELECT * FROM j WHERE refused IS NULL AND (key = '' OR id IN (SELECT message_id FROM k))
+--$     AND id IN (SELECT id FROM p)
+--$ ), u AS (
+--$   INSERT INTO usage_deltas (project, day, messages, cost)
+--$   SELECT project, (now() AT TIME ZONE 'UTC')::date, count(*), sum(price) FROM w WHERE price > 0 GROUP BY 1
 ), gl AS MATERIALIZED (                                -- groups in one lock order
   SELECT g.id, n.vis, n.tick FROM groups g
   JOIN (SELECT gid, qid, min(vis) AS vis, min(tick) AS tick FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = n.gid AND g.tick >= n.tick AND g.queue = n.qid
@@ -57,6 +74,8 @@ WITH i AS MATERIALIZED (
   UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick())
   FROM gl WHERE g.id = gl.id AND g.tick >= gl.tick
 )
-SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.refused IS NOT NULL THEN j.refused WHEN j.held THEN 'held' ELSE 'known' END,
+SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.refused IS NOT NULL THEN j.refused WHEN j.held THEN 'held'
+--$           WHEN j.id NOT IN (SELECT id FROM p) THEN 'credit'
+              ELSE 'known' END,
        now(), j.vis, coalesce(j.qid, 0), coalesce(j.retention_s, 0)
 FROM j ORDER BY j.n

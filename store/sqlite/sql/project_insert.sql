@@ -1,1 +1,1 @@
-INSERT INTO projects (id, name, created_at) VALUES (?, ?, ?)
+INSERT INTO projects (id, name, created_at, credit_limit) VALUES (?, ?, ?, ?)

@@ -1,2 +1,2 @@
 -- newest first, before an id
-SELECT id, name, created_at FROM projects WHERE id < ? ORDER BY id DESC LIMIT ?
+SELECT id, name, created_at, credit_limit FROM projects WHERE id < ? ORDER BY id DESC LIMIT ?

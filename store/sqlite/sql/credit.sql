@@ -1,0 +1,1 @@
+SELECT spent, credit_limit FROM projects WHERE id = ?

@@ -1,0 +1,1 @@
+UPDATE projects SET spent = spent + ? WHERE id = ?

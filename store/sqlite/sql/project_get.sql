@@ -1,0 +1,1 @@
+SELECT id, name, created_at, credit_limit FROM projects WHERE id = ?

@@ -1,0 +1,1 @@
+UPDATE projects SET credit_limit = ? WHERE id = ?
