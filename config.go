@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/onceward/onceward/account"
 )
 
 // Config says what a Server is. The zero value is a server on the file onceward.db in the current folder.
@@ -31,6 +33,10 @@ type Config struct {
 	// AllowPrivateNetworks lets endpoints be http:// and on private addresses, loopback included. Default: no. With it, whoever
 	// may make an endpoint may have this server reach whatever this machine reaches.
 	AllowPrivateNetworks bool
+
+	// PublishPrice is what a project is charged for each message that it publishes over HTTP, in billionths of a US dollar. Default: nothing,
+	// and then nothing is metered. At a price each publish writes a row more.
+	PublishPrice account.USD
 
 	// Logger is told what an operator should know. Default: slog.Default().
 	Logger *slog.Logger
@@ -95,6 +101,9 @@ func (c Config) validate() error {
 	}
 	if c.SecretsKey != nil && len(c.SecretsKey) != secretsKeyLen {
 		return fmt.Errorf("config SecretsKey has %d bytes; it must be %d", len(c.SecretsKey), secretsKeyLen)
+	}
+	if c.PublishPrice < 0 || c.PublishPrice > account.MaxUSD {
+		return fmt.Errorf("config PublishPrice is %s dollars; it must be 0 to %s", c.PublishPrice, account.MaxUSD)
 	}
 	if c.Grace < 0 || c.Grace > maxGrace {
 		return fmt.Errorf("config Grace is %v; it must be 0 to %v", c.Grace, maxGrace)

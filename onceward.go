@@ -70,7 +70,7 @@ func (s *Server) build(ctx context.Context, where storeURL) error {
 	}
 	s.ids = ids.New(s.store.Secret())
 	s.handler = api.New(api.Config{
-		Store: s.store, IDs: s.ids, Rules: s.rules, Logger: c.Logger, Stop: s.stopping, Observe: s.metrics.request,
+		Store: s.store, IDs: s.ids, Rules: s.rules, Logger: c.Logger, Stop: s.stopping, Observe: s.metrics.request, PublishPrice: c.PublishPrice,
 	})
 	worker, err := webhook.NewWorker(webhook.WorkerConfig{
 		Store: sender{s.store, s.metrics}, IDs: s.ids, Rules: s.rules, Slack: c.DeliverySlack, Concurrency: c.SendConcurrency,

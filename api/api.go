@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/ledger"
@@ -23,6 +24,7 @@ type Store interface {
 	Ping(ctx context.Context) error
 
 	access.Registry
+	account.Store
 	idempotency.Store
 	ledger.Store
 	ledger.Lister
@@ -38,6 +40,9 @@ type Config struct {
 	Store Store
 	IDs   *ids.Codec    // of the store's secret
 	Rules webhook.Rules // for endpoints; a Sealer is needed to make one
+
+	// PublishPrice is what a project is charged for each message that it publishes. Default: nothing, and then nothing is metered.
+	PublishPrice account.USD
 
 	Logger *slog.Logger // for what a client is not told: slog.Default
 	// Ready answers /readyz: nil is ready. Default: Store.Ping.

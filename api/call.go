@@ -10,6 +10,7 @@ import (
 	"uuid"
 
 	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -32,7 +33,8 @@ type call struct {
 	key     access.Key
 	project int64
 	replay  bool
-	bare    bool   // its answer has no envelope
+	bare    bool // its answer has no envelope
+	cost    account.USD
 	status  int    // of what was sent; 0: nothing yet
 	lost    func() // undoes what the client will never know of
 

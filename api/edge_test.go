@@ -101,7 +101,7 @@ func TestPathsAndMethods(t *testing.T) {
 	e := serve(t, api.Config{Store: newStub()})
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/queue/list", "/v1/queue", "/v1/queue/nothing", "/v1/cron/create",
-		"/v1/account/balance", "/v1/audit", "/v1/cron/create", "/dashboard", "/v1/projects/", "/v1/projects/prj_0", "/v1/keys/", "/metrics",
+		"/v1/audit", "/v1/cron/create", "/dashboard", "/v1/projects/", "/v1/keys/", "/metrics",
 		"/v1/queue/push_subscribe/jobs", "/v1/queue/push_list/jobs", "/v1//queue/list", "/v1/queue/../queue/list", "/v1/queue/list/", "/v1/queue/get/", "/v1/queue/get/a/b",
 	} {
 		for _, m := range []string{"GET", "POST"} {

@@ -73,7 +73,8 @@ func (c *call) writeMetadata(buf *bytes.Buffer) {
 	buf.WriteString(c.id)
 	buf.WriteString(`","latency_ms":`)
 	buf.Write(strconv.AppendFloat(buf.AvailableBuffer(), float64(time.Since(c.start).Microseconds())/1000, 'f', -1, 64))
-	buf.WriteString(`,"cost_usd":0`)
+	buf.WriteString(`,"cost_usd":`)
+	buf.WriteString(c.cost.String())
 	if c.write {
 		buf.WriteString(`,"idempotent_replay":`)
 		writeBool(buf, c.replay)

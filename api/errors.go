@@ -17,6 +17,7 @@ var statuses = map[fault.Code]int{
 	fault.InvalidArgument:      http.StatusBadRequest,
 	fault.ReceiptInvalid:       http.StatusBadRequest,
 	fault.Unauthenticated:      http.StatusUnauthorized,
+	fault.InsufficientCredit:   http.StatusPaymentRequired,
 	fault.Forbidden:            http.StatusForbidden,
 	fault.NotFound:             http.StatusNotFound,
 	fault.QueueNotFound:        http.StatusNotFound,

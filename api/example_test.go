@@ -85,6 +85,7 @@ func stage(t *testing.T) *staged {
 		"webhooks.events.", ev,
 		"queue.dlq.redrive.cancel", redrive,
 		"redrives.", redrive,
+		"projects.", id(r.post("/v1/projects", `{"name":"shop-2"}`), "project_id"),
 		"keys.", r.makeKey(`"scopes":["read"]`).ID,
 		"discovery.", "queue.publish",
 	}}

@@ -246,6 +246,14 @@ var fields = map[string]field{
 	"revoked_at":           {says: "When it was revoked.", null: true},
 	"KeySecret.key":        {says: "The key itself, shown this once; null where the answer is a replay.", null: true},
 
+	// money
+	"credit_limit_usd": {says: "The most that the project may be charged since it was made, in US dollars with at most 9 digits after the point; null: any amount.", min: 0, max: 1_000_000_000, null: true},
+	"balance_usd":      {says: "What may still be spent; null: there is no limit.", null: true},
+	"spent_usd":        {says: "What was charged since the project was made."},
+	"day":              {says: "The day, in UTC: 2026-07-26."},
+	"usage.messages":   {says: "How many messages were charged."},
+	"usage.cost_usd":   {says: "What they cost together."},
+
 	// discovery
 	"capabilities":       {says: "The calls."},
 	"capability.id":      {says: "The capability's id: it is never changed."},
@@ -256,7 +264,7 @@ var fields = map[string]field{
 	"billing":            {says: "What it costs; replays and redeliveries are free."},
 	"request_schema":     {says: "The JSON Schema of its body; null: it takes none.", null: true},
 	"response_schema":    {says: "The JSON Schema of its data."},
-	"metered":            {says: "Whether it costs anything at a price above 0."},
+	"metered":            {says: "Whether it costs anything."},
 	"unit":               {says: "What is counted.", null: true},
 	"price_usd":          {says: "The price of a unit, in US dollars."},
 
@@ -290,6 +298,7 @@ var codes = []codeMeaning{
 	{fault.InvalidArgument, "The request is not what the contract says; mend it where field points."},
 	{fault.ReceiptInvalid, "A receipt_handle that consume did not give of this queue."},
 	{fault.Unauthenticated, "No key, or one that is unknown, revoked or expired."},
+	{fault.InsufficientCredit, "The project's credit limit is reached: the message costs more than is left."},
 	{fault.Forbidden, "The key's scopes are too small."},
 	{fault.NotFound, "No such path, or an id that names nothing of the key's project."},
 	{fault.QueueNotFound, "No such queue in the key's project."},

@@ -6,7 +6,7 @@ var messageOperations = map[string]operation{
 	"POST /v1/queue/publish": {
 		id: "queue.publish", keyed: true, says: "Stores a message. Under the same key in its window it is stored once.", unit: "message",
 		body: publishRequest{}, wants: "queue payload|body", example: `{"queue":"jobs","payload":{"order":7},"delay_seconds":0}`, answer: publishedShape{},
-		errors: []fault.Code{fault.QueueNotFound, fault.MessageTooLarge},
+		errors: []fault.Code{fault.QueueNotFound, fault.MessageTooLarge, fault.InsufficientCredit},
 	},
 	"POST /v1/queue/publish_batch": {
 		id: "queue.publish_batch", keyed: true, says: "Stores many messages: one that cannot be stored does not touch the others.", unit: "message",

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -36,7 +37,7 @@ type discovered struct {
 type billing struct {
 	Metered bool    `json:"metered"`
 	Unit    *string `json:"unit"`
-	Price   float64 `json:"price_usd"`
+	Price   dollars `json:"price_usd"`
 }
 
 // pageRoutes are what pages serves.
@@ -59,7 +60,7 @@ func (s *server) pages() []route {
 		if d.id == "" {
 			continue
 		}
-		c := d.capability()
+		c := d.capability(s.PublishPrice)
 		list = append(list, c)
 		byID[d.id] = page{jsonKind, mustJSON(c)}
 	}
@@ -101,13 +102,13 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-func (d described) capability() capability {
+func (d described) capability(price account.USD) capability {
 	c := capability{ID: d.id, Summary: d.says, Method: d.method, Path: d.path, Available: true, Response: d.answerShape(&shapes{inline: true, reply: true})}
 	if d.body != nil {
 		c.Request = d.bodyShape(&shapes{inline: true})
 	}
 	if d.unit != "" {
-		c.Billing = billing{Metered: true, Unit: &d.unit}
+		c.Billing = billing{Metered: price > 0, Unit: &d.unit, Price: dollars(price)}
 	}
 	return c
 }

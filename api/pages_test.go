@@ -43,7 +43,7 @@ func TestPages(t *testing.T) {
 
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
-	e := serve(t, api.Config{Store: newStub()})
+	e := serve(t, api.Config{Store: newStub(), PublishPrice: 20_000})
 	var d struct {
 		Capabilities []struct {
 			ID        string         `json:"id"`
@@ -62,7 +62,7 @@ func TestDiscovery(t *testing.T) {
 	at := map[string]int{}
 	for i, c := range d.Capabilities {
 		at[c.ID] = i
-		if c.Response == nil || c.Summary == "" || !c.Available || (c.Billing["metered"] == true) != strings.HasPrefix(c.ID, "queue.publish") {
+		if c.Response == nil || c.Summary == "" || !c.Available || (c.Billing["metered"] == true) != strings.HasPrefix(c.ID, "queue.publish") || c.Billing["metered"] == true && (c.Billing["price_usd"] != 0.00002 || c.Billing["unit"] != "message") {
 			t.Errorf("%s: %+v", c.ID, c)
 		}
 		one := e.do("GET", "/v1/discovery/"+c.ID, "", "Authorization", "")

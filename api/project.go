@@ -4,18 +4,20 @@ import (
 	"context"
 
 	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/ids"
 )
 
 type projectView struct {
-	ID        string `json:"project_id"`
-	Name      string `json:"name"`
-	CreatedAt stamp  `json:"created_at"`
+	ID        string   `json:"project_id"`
+	Name      string   `json:"name"`
+	CreatedAt stamp    `json:"created_at"`
+	Limit     *dollars `json:"credit_limit_usd"`
 }
 
 func (c *call) viewProject(p access.Project) projectView {
-	return projectView{ID: c.projectID(p.ID), Name: p.Name, CreatedAt: stamp(p.CreatedAt)}
+	return projectView{ID: c.projectID(p.ID), Name: p.Name, CreatedAt: stamp(p.CreatedAt), Limit: dollarsOf(p.CreditLimit)}
 }
 
 // serverWide is the project to which the ids of projects and keys belong: a root key names those of any.
@@ -25,7 +27,8 @@ func (c *call) projectID(id int64) string { return c.IDs.Encode(ids.Project, ser
 
 type projectRequest struct {
 	keyed
-	Name *string `json:"name"`
+	Name  *string         `json:"name"`
+	Limit optionalDollars `json:"credit_limit_usd"`
 }
 
 func (c *call) createProject() (any, error) {
@@ -39,8 +42,12 @@ func (c *call) createProject() (any, error) {
 	if err := access.CheckProjectName(*r.Name); err != nil {
 		return nil, err
 	}
-	return c.once(r.Key, struct{ Name string }{*r.Name}, func(ctx context.Context) (any, error) {
-		p, err := c.Store.CreateProject(ctx, *r.Name, nil)
+	same := struct {
+		Name        string
+		CreditLimit *account.USD
+	}{*r.Name, r.Limit.ptr()}
+	return c.once(r.Key, same, func(ctx context.Context) (any, error) {
+		p, err := c.Store.CreateProject(ctx, *r.Name, r.Limit.ptr())
 		return c.viewProject(p), err
 	})
 }

@@ -81,6 +81,7 @@ func (c *call) publish() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Price = c.PublishPrice
 	key, err := c.idempotencyKey(r.Key)
 	if err != nil {
 		return nil, err
@@ -93,9 +94,9 @@ func (c *call) publish() (any, error) {
 		return nil, err
 	}
 	if out[0].Err != nil {
-		return nil, out[0].Err
+		return nil, c.explainCredit(out[0].Err)
 	}
-	c.replay = out[0].Replay
+	c.replay, c.cost = out[0].Replay, out[0].Cost
 	return published{c, &p, &out[0]}, nil
 }
 

@@ -57,9 +57,10 @@ func (c *call) publishBatch() (any, error) {
 	all := true
 	for j, i := range place {
 		if err := out[j].Err; err != nil {
-			answers[i].err, all = c.told(at(err, "/messages/"+strconv.Itoa(i), nil)), false
+			answers[i].err, all = c.told(at(c.explainCredit(err), "/messages/"+strconv.Itoa(i), nil)), false
 			continue
 		}
+		c.cost += out[j].Cost
 		all = all && out[j].Replay
 		answers[i].data = batchPublished{published{c, &items[j], &out[j]}}
 	}
@@ -78,6 +79,7 @@ func (c *call) batchMessage(it *publishItem, name, batchKey string, i int) (queu
 	if err != nil {
 		return p, err
 	}
+	p.Price = c.PublishPrice
 	key := ""
 	if batchKey != "" {
 		key = batchKey + ":" + strconv.Itoa(i)

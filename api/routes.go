@@ -100,9 +100,12 @@ func routes() []route {
 
 		{"POST", "/v1/projects", root, (*call).createProject},
 		{"GET", "/v1/projects?cursor&limit", root, (*call).listProjects},
+		{"PATCH", "/v1/projects/{id}", root, (*call).limitProject},
 		{"POST", "/v1/keys", admin, (*call).createKey},
 		{"GET", "/v1/keys?project_id&cursor&limit", admin, (*call).listKeys},
 		{"DELETE", "/v1/keys/{id}", admin, (*call).revokeKey},
+		{"GET", "/v1/account/balance", read, (*call).balance},
+		{"GET", "/v1/account/usage?cursor&limit", read, (*call).usage},
 	}
 }
 

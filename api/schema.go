@@ -93,14 +93,16 @@ type shapes struct {
 type custom interface{ shape(g *shapes) *schema }
 
 var (
-	secondsType = reflect.TypeFor[seconds]()
-	numberType  = reflect.TypeFor[optionalNumber]()
-	wholeType   = reflect.TypeFor[whole]()
-	momentType  = reflect.TypeFor[moment]()
-	stampType   = reflect.TypeFor[stamp]()
-	shapeType   = reflect.TypeFor[schema]()
-	anyType     = reflect.TypeFor[jsontext.Value]()
-	customType  = reflect.TypeFor[custom]()
+	secondsType         = reflect.TypeFor[seconds]()
+	numberType          = reflect.TypeFor[optionalNumber]()
+	wholeType           = reflect.TypeFor[whole]()
+	momentType          = reflect.TypeFor[moment]()
+	stampType           = reflect.TypeFor[stamp]()
+	dollarsType         = reflect.TypeFor[dollars]()
+	optionalDollarsType = reflect.TypeFor[optionalDollars]()
+	shapeType           = reflect.TypeFor[schema]()
+	anyType             = reflect.TypeFor[jsontext.Value]()
+	customType          = reflect.TypeFor[custom]()
 )
 
 // of gives the schema of a type. where names the call or the shape it stands in, for what is said of its fields.
@@ -109,7 +111,7 @@ func (g *shapes) of(t reflect.Type, where string) *schema {
 		return reflect.New(t).Elem().Interface().(custom).shape(g)
 	}
 	switch t {
-	case secondsType, numberType:
+	case secondsType, numberType, dollarsType, optionalDollarsType:
 		return &schema{Type: "number"}
 	case wholeType:
 		return &schema{Type: "integer"}

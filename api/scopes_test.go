@@ -70,11 +70,14 @@ var scopesOf = map[string]string{
 	"POST /v1/ledger/resolve":  "admin",
 	"GET /v1/ledger/claims":    "read",
 
-	"POST /v1/projects":    "root",
-	"GET /v1/projects":     "root",
-	"POST /v1/keys":        "admin",
-	"GET /v1/keys":         "admin",
-	"DELETE /v1/keys/{id}": "admin",
+	"POST /v1/projects":       "root",
+	"GET /v1/projects":        "root",
+	"PATCH /v1/projects/{id}": "root",
+	"GET /v1/account/balance": "read",
+	"GET /v1/account/usage":   "read",
+	"POST /v1/keys":           "admin",
+	"GET /v1/keys":            "admin",
+	"DELETE /v1/keys/{id}":    "admin",
 }
 
 // Each scope at each route. A route that is not in the table, with the scopes that it is meant to have, fails.

@@ -143,6 +143,7 @@ var shapeNames = map[reflect.Type]string{
 	reflect.TypeFor[said]():            "Word",
 	reflect.TypeFor[begun]():           "Beat",
 	reflect.TypeFor[resolvedView]():    "Resolved",
+	reflect.TypeFor[usageView]():       "usage",
 	reflect.TypeFor[projectView]():     "Project",
 	reflect.TypeFor[keyView]():         "Key",
 	reflect.TypeFor[keySecret]():       "KeySecret",

@@ -11,12 +11,16 @@ type Project struct {
 	ID        string    `json:"project_id"`
 	Name      string    `json:"name"`
 	CreatedAt time.Time `json:"created_at"`
+
+	CreditLimit *float64 `json:"credit_limit_usd"` // in US dollars; nil: none
 }
 
 // NewProject is a project to make.
 type NewProject struct {
 	Name string `json:"name"` // 1 to 128 of A-Za-z0-9._-
 	Key  string `json:"-"`    // idempotency key; made if there is none
+
+	CreditLimit *float64 `json:"credit_limit_usd,omitzero"` // the most that it may be charged for what it publishes, in US dollars (none)
 }
 
 // CreateProject makes a project; of a name that is taken: [Conflict].
@@ -29,6 +33,42 @@ func (c *Client) CreateProject(ctx context.Context, p NewProject) (*Project, err
 // Projects lists the projects, the newest first.
 func (c *Client) Projects(ctx context.Context) iter.Seq2[Project, error] {
 	return list[Project](ctx, c, "/v1/projects")
+}
+
+// LimitProject gives a project another credit limit, in US dollars, or, for nil, none.
+func (c *Client) LimitProject(ctx context.Context, id string, limit *float64) (*Project, error) {
+	out := new(Project)
+	body := struct {
+		Limit *float64 `json:"credit_limit_usd"`
+	}{limit}
+	_, err := c.Call(ctx, Request{Method: "PATCH", Path: under("/v1/projects", id), Body: body}, out)
+	return some(out, err)
+}
+
+// Balance is what the caller's project has spent, in US dollars.
+type Balance struct {
+	Left  *float64 `json:"balance_usd"` // nil: there is no limit
+	Spent float64  `json:"spent_usd"`
+	Limit *float64 `json:"credit_limit_usd"`
+}
+
+// Balance shows what was spent and what may be.
+func (c *Client) Balance(ctx context.Context) (*Balance, error) {
+	out := new(Balance)
+	_, err := c.Call(ctx, Request{Method: "GET", Path: "/v1/account/balance"}, out)
+	return some(out, err)
+}
+
+// UsageDay is what was charged on a day.
+type UsageDay struct {
+	Day      string  `json:"day"` // in UTC, like 2026-07-26
+	Messages int64   `json:"messages"`
+	Cost     float64 `json:"cost_usd"`
+}
+
+// Usage lists the days on which the caller's project was charged, the newest first.
+func (c *Client) Usage(ctx context.Context) iter.Seq2[UsageDay, error] {
+	return list[UsageDay](ctx, c, "/v1/account/usage")
 }
 
 // APIKey is a key to call the server with.

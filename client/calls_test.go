@@ -370,6 +370,22 @@ func walkAccess(t *testing.T, c *client.Client) {
 	if l := all(t, c.Projects(ctx)); len(l) != 2 || l[0] != *p {
 		t.Errorf("%+v", l)
 	}
+	limit := 2.5
+	if q := do[*client.Project](t)(c.CreateProject(ctx, client.NewProject{Name: "team-8", CreditLimit: &limit})); q.CreditLimit == nil || *q.CreditLimit != limit {
+		t.Errorf("%+v", q)
+	}
+	if q := do[*client.Project](t)(c.LimitProject(ctx, p.ID, &limit)); q.CreditLimit == nil || *q.CreditLimit != limit {
+		t.Errorf("%+v", q)
+	}
+	if q := do[*client.Project](t)(c.LimitProject(ctx, p.ID, nil)); q.CreditLimit != nil {
+		t.Errorf("%+v", q)
+	}
+	if b := do[*client.Balance](t)(c.Balance(ctx)); b.Left != nil || b.Limit != nil || b.Spent != 0 {
+		t.Errorf("%+v", b)
+	}
+	if days := all(t, c.Usage(ctx)); len(days) != 0 {
+		t.Errorf("%+v", days)
+	}
 	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	k := do[*client.APIKey](t)(c.CreateAPIKey(ctx, client.NewAPIKey{Scopes: []string{"publish"}, Name: "shop", ExpiresAt: ends, ProjectID: p.ID}))
 	if k.Secret == "" || k.ProjectID != p.ID || !k.ExpiresAt.Equal(ends) || !slices.Equal(k.Scopes, []string{"publish"}) {

@@ -30,6 +30,7 @@ type commands struct {
 	Redrive  redriveCmd  `cmd:"" group:"clients" help:"Redrives: dead letters and dead deliveries on their way back."`
 	Project  projectCmd  `cmd:"" group:"clients" help:"Projects: worlds of their own."`
 	Key      keyCmd      `cmd:"" group:"clients" help:"Keys: who may do what."`
+	Account  accountCmd  `cmd:"" group:"clients" help:"What publishing cost, and what it may."`
 	Health   healthCmd   `cmd:"" group:"clients" help:"Ask whether the server runs and can serve."`
 
 	Completion completionCmd `cmd:"" group:"self" help:"Print a script that completes commands and flags in a shell."`

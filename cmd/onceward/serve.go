@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/group"
 )
@@ -37,6 +38,7 @@ type serveCmd struct {
 	Drain                time.Duration `env:"ONCEWARD_DRAIN" default:"1s" help:"How long a stop goes on answering while /readyz says no, so that nobody sends what nobody reads; longer where a balancer looks seldom, at most --grace."`
 	SendConcurrency      int           `env:"ONCEWARD_SEND_CONCURRENCY" default:"1024" help:"Most deliveries under way at a time."`
 	DeliverySlack        time.Duration `env:"ONCEWARD_DELIVERY_SLACK" default:"10s" help:"A delivery's lease is its endpoint's time-out and this."`
+	PublishPriceUSD      string        `name:"publish-price-usd" env:"ONCEWARD_PUBLISH_PRICE_USD" default:"0" help:"What a project is charged for each message that it publishes, in US dollars, with at most 9 digits after the point."`
 	LogFormat            string        `env:"ONCEWARD_LOG_FORMAT" enum:"text,json" default:"text" help:"text or json, on standard error."`
 	LogLevel             slog.Level    `env:"ONCEWARD_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	Walkthrough          bool          `env:"ONCEWARD_WALKTHROUGH" help:"Print lines to paste that show what it does."`
@@ -120,11 +122,15 @@ func (c *serveCmd) config() (onceward.Config, *prometheus.Registry, error) {
 		}
 		key = k
 	}
+	price, err := account.ParseUSD(c.PublishPriceUSD)
+	if err != nil {
+		return onceward.Config{}, nil, usage("--publish-price-usd: %w", err)
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	config := onceward.Config{
 		Store: c.Store, APIKey: c.APIKey, SecretsKey: key, SecretsKeyFile: c.SecretsKeyFile, AllowPrivateNetworks: c.AllowPrivateNetworks,
-		Logger: c.logger(os.Stderr), Registry: registry, Grace: c.Grace, DeliverySlack: c.DeliverySlack, SendConcurrency: c.SendConcurrency,
+		Logger: c.logger(os.Stderr), Registry: registry, Grace: c.Grace, DeliverySlack: c.DeliverySlack, SendConcurrency: c.SendConcurrency, PublishPrice: price,
 	}
 	// A Config's zero is its default; what was typed is not.
 	switch {

@@ -140,7 +140,7 @@ func usageByDay(r *rig) {
 	for range 5 {
 		r.publish(queue.Publish{Queue: "jobs", Price: price}, queue.Publish{Queue: "jobs", Price: price})
 		r.reopen()
-		r.sweep() // all is folded
+		r.sweep()                                        // all is folded
 		r.exec("UPDATE usage_days SET day = day - 1000") // so that no two meet on the way
 		r.exec("UPDATE usage_days SET day = day + 999")
 	}

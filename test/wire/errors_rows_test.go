@@ -213,6 +213,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(conflict, "the endpoint has as many secrets as it may", nil, []string{"5 secrets"}, post(endpoints+"/"+w.foreign+"/rotate_secret", object{}))
 	add(conflict, "the name is taken", "/name", []string{`"default"`, "another name"}, post("/v1/projects", object{"name": "default"}))
 
+	add("INSUFFICIENT_CREDIT", "the message costs more than is left of the project's credit limit", nil, []string{"0.00002 USD", "credit_limit_usd of 0", "PATCH"}, publish(`{"queue":"jobs","payload":1}`, "Authorization", "Bearer "+w.poor))
 	const large = "PAYLOAD_TOO_LARGE"
 	add(large, "a body of more than 16 MiB", nil, []string{"16777216", "parts"}, publish(`{"queue":"jobs","payload":"`+strings.Repeat("x", 16<<20)+`"}`))
 	add(large, "an event's payload of more than 1 MiB", "/payload", []string{"1048577", "1048576"}, post(events, `{"event_type":"a","payload":"`+strings.Repeat("x", 1<<20-1)+`"}`))

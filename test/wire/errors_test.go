@@ -132,7 +132,7 @@ type breakage struct {
 
 func checkErrors(t *testing.T, store string, b breakage) {
 	rows := contract(t)
-	s := start(t, store, "--max-connections", "64")
+	s := start(t, store, "--max-connections", "64", "--publish-price-usd", "0.00002")
 	w := newSetting(t, s)
 	seen := map[[2]string]bool{}
 	check := func(r refusal, untouched bool) {
@@ -183,6 +183,7 @@ type setting struct {
 	pending, cancelled string // deliveries
 	orphan             string // a delivery whose endpoint was deleted
 	read, revoked      string // keys
+	poor               string // the key of a project without credit
 }
 
 func newSetting(t *testing.T, s *server) *setting {
@@ -233,6 +234,9 @@ func newSetting(t *testing.T, s *server) *setting {
 	s.call(t, "DELETE", "/v1/keys/"+text(revoked["key_id"]), nil).ok(t)
 	w.revoked = text(revoked["key"])
 	s.do(t, "POST", "/v1/queue/dlq/redrive/busy", object{"rate_per_second": 0.001})
+	poor := s.do(t, "POST", "/v1/projects", object{"name": "poor", "credit_limit_usd": 0})
+	w.poor = text(s.do(t, "POST", "/v1/keys", object{"scopes": []string{"admin"}, "project_id": poor["project_id"]})["key"])
+	s.post(t, "/v1/queue/create", object{"name": "jobs"}, "Authorization", "Bearer "+w.poor).ok(t)
 	return w
 }
 
