@@ -28,7 +28,7 @@ var fields = map[string]field{
 	"name":                       {says: "Its name.", pattern: queueName},
 	"queue.create.name":          {says: "The queue's name.", pattern: queueName, shortest: 1, longest: 76},
 	"type":                       {says: "Whether order within a group is kept.", enum: []string{"standard", "fifo"}},
-	"queue.create.type":          {says: "Whether order within a group is kept.", enum: []string{"standard"}, standard: "standard"},
+	"queue.create.type":          {says: "Whether order within a group is kept.", enum: []string{"standard", "fifo"}, standard: "standard"},
 	"dlq":                        {says: "Its dead-letter queue: NAME-dlq unless it is named. An existing one may be shared.", pattern: queueName, shortest: 1, longest: 80},
 	"Queue.dlq":                  {says: "Its dead-letter queue; null for one that is itself a dead-letter queue.", null: true},
 	"dead_letter_queue":          {says: "Another name of dlq.", pattern: queueName, shortest: 1, longest: 80},
