@@ -24,7 +24,7 @@ func (m *Middleware) status(code fault.Code) int {
 	case fault.Forbidden:
 		return http.StatusForbidden
 	case fault.IdempotencyKeyReused:
-		return m.ReusedStatus
+		return m.c.ReusedStatus
 	case fault.IdempotencyInFlight, fault.Conflict:
 		return http.StatusConflict
 	case fault.PayloadTooLarge:
@@ -40,16 +40,16 @@ func (m *Middleware) status(code fault.Code) int {
 func (c *call) fail(err error) {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || c.m.status(e.Code) == http.StatusInternalServerError {
-		c.m.Logger.Error("a request with an idempotency key could not be served", "key", c.key, "error", err)
+		c.m.c.Logger.Error("a request with an idempotency key could not be served", "key", c.key, "error", err)
 		e = fault.New(fault.Internal, "something went wrong on our side").Wrap(err)
 	} else if e.Code == fault.Unavailable {
-		c.m.Logger.Warn("a request with an idempotency key could not be served", "key", c.key, "error", err)
+		c.m.c.Logger.Warn("a request with an idempotency key could not be served", "key", c.key, "error", err)
 	}
 	status := c.m.status(e.Code)
 	if status == http.StatusServiceUnavailable || e.RetryAfter > 0 {
 		c.w.Header().Set("Retry-After", strconv.FormatInt(int64(max(1, (e.RetryAfter+time.Second-1)/time.Second)), 10))
 	}
-	c.m.Fail(c.w, c.r, status, e)
+	c.m.c.Fail(c.w, c.r, status, e)
 }
 
 // failure is an error in the contract's envelope.

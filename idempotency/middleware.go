@@ -22,7 +22,7 @@ const patience = 10 * time.Second
 
 // Middleware gives a repeated request its first answer again. One serves any number of handlers.
 type Middleware struct {
-	Config
+	c     Config
 	owner string // this process, in the ledger's history
 }
 
@@ -32,7 +32,7 @@ func New(c Config) (*Middleware, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Middleware{Config: c, owner: "idempotency " + uuid.New().String()}, nil
+	return &Middleware{c: c, owner: "idempotency " + uuid.New().String()}, nil
 }
 
 // Handler guards next: see the package's comment for what that means. GET, HEAD, OPTIONS and TRACE, which are safe to repeat, go straight
@@ -72,7 +72,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, do work) {
 	key, err := HeaderKey(r.Header)
 	switch {
 	case err != nil:
-	case key == "" && m.Required:
+	case key == "" && m.c.Required:
 		err = fault.New(fault.InvalidArgument, "this call needs an %s header", Header).
 			WithHint("make a new key for each request, and send the same one again with each repetition of it")
 	case key == "":
@@ -93,7 +93,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, do work) {
 
 // read takes in the request.
 func (c *call) read(key string) error {
-	tenant, err := c.m.Tenant(c.r)
+	tenant, err := c.m.c.Tenant(c.r)
 	switch _, coded := errors.AsType[*fault.Error](err); {
 	case coded:
 		return err
@@ -102,7 +102,7 @@ func (c *call) read(key string) error {
 	case tenant == "":
 		return fault.New(fault.Unauthenticated, "it is not known on whose behalf this call comes")
 	}
-	if c.key, err = ledgerKey(tenant, c.r.Method, c.m.Route(c.r), key); err != nil {
+	if c.key, err = ledgerKey(tenant, c.r.Method, c.m.c.Route(c.r), key); err != nil {
 		return err
 	}
 	if c.body, err = c.readBody(); err != nil {
@@ -123,8 +123,8 @@ func ledgerKey(tenant, method, route, key string) (string, error) {
 
 func (c *call) readBody() ([]byte, error) {
 	wire := http.NewResponseController(c.w)
-	timed := wire.SetReadDeadline(time.Now().Add(c.m.Timeout)) == nil // not every server can
-	b, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(c.m.MaxBody)))
+	timed := wire.SetReadDeadline(time.Now().Add(c.m.c.Timeout)) == nil // not every server can
+	b, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(c.m.c.MaxBody)))
 	if err == nil {
 		if timed {
 			_ = wire.SetReadDeadline(time.Time{}) // else the server would take it for a client that is gone
@@ -132,9 +132,9 @@ func (c *call) readBody() ([]byte, error) {
 		return b, nil
 	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, fault.New(fault.PayloadTooLarge, "the body has more than %d bytes", c.m.MaxBody)
+		return nil, fault.New(fault.PayloadTooLarge, "the body has more than %d bytes", c.m.c.MaxBody)
 	}
-	return nil, fault.New(fault.InvalidArgument, "the body could not be read to its end within %v", c.m.Timeout).Wrap(err)
+	return nil, fault.New(fault.InvalidArgument, "the body could not be read to its end within %v", c.m.c.Timeout).Wrap(err)
 }
 
 // claim asks for the key, and does what the ledger rules.
@@ -170,9 +170,9 @@ func (c *call) ask() (ledger.Answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), patience)
 	defer cancel()
 	c.at = time.Now()
-	out, err := c.m.Ledger.Claim(ctx, ledger.Call{
-		Project: c.m.Project, Scope: Scope, Key: c.key, Policy: ledger.Idempotent, MaxTries: math.MaxInt32, Keep: c.m.Keep,
-		Grant: ledger.Grant{GrantID: uuid.New().String(), Owner: c.m.owner, Lease: c.m.Lease, WorkHash: c.hash[:]},
+	out, err := c.m.c.Ledger.Claim(ctx, ledger.Call{
+		Project: c.m.c.Project, Scope: Scope, Key: c.key, Policy: ledger.Idempotent, MaxTries: math.MaxInt32, Keep: c.m.c.Keep,
+		Grant: ledger.Grant{GrantID: uuid.New().String(), Owner: c.m.owner, Lease: c.m.c.Lease, WorkHash: c.hash[:]},
 	})
 	if err != nil {
 		return ledger.Answer{}, err
@@ -187,7 +187,7 @@ func (c *call) again(kept []byte) error {
 		return err
 	}
 	if a.Large {
-		return fault.New(fault.Conflict, "this request was done and answered with status %d; its answer of more than %d bytes was not kept", a.Status, c.m.MaxAnswer).
+		return fault.New(fault.Conflict, "this request was done and answered with status %d; its answer of more than %d bytes was not kept", a.Status, c.m.c.MaxAnswer).
 			WithHint("ask for what it made, by a call that reads")
 	}
 	a.replay(c.w)

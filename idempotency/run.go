@@ -20,8 +20,8 @@ var ErrLeaseLost = errors.New("idempotency: the key's lease is lost")
 // hold keeps the key taken while the work is under way, but no longer than the work may take. The work's context is not the client's: who goes
 // away does not end what was begun.
 func (c *call) hold() (k *lease.Lease, release func()) {
-	ctx, cancel := context.WithTimeout(c.operation.in(context.WithoutCancel(c.r.Context())), c.m.Timeout)
-	k = lease.Keep(ctx, lease.Terms{Length: c.m.Lease, From: c.at, Lost: ErrLeaseLost, Beat: c.beat})
+	ctx, cancel := context.WithTimeout(c.operation.in(context.WithoutCancel(c.r.Context())), c.m.c.Timeout)
+	k = lease.Keep(ctx, lease.Terms{Length: c.m.c.Lease, From: c.at, Lost: ErrLeaseLost, Beat: c.beat})
 	stop := context.AfterFunc(ctx, k.Rest)
 	return k, func() {
 		stop()
@@ -31,9 +31,9 @@ func (c *call) hold() (k *lease.Lease, release func()) {
 }
 
 func (c *call) beat() (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), min(patience, c.m.Lease/4))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), min(patience, c.m.c.Lease/4))
 	defer cancel()
-	out, err := c.m.Ledger.Begin(ctx, ledger.Beat{Project: c.m.Project, Scope: Scope, Key: c.key, Fence: c.fence, Lease: c.m.Lease})
+	out, err := c.m.c.Ledger.Begin(ctx, ledger.Beat{Project: c.m.c.Project, Scope: Scope, Key: c.key, Fence: c.fence, Lease: c.m.c.Lease})
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func (m *Middleware) run(next http.Handler) func(*call) {
 	return func(c *call) {
 		k, release := c.hold()
 		defer release()
-		rec := newRecorder(c.w, m.MaxAnswer)
+		rec := newRecorder(c.w, m.c.MaxAnswer)
 		returned := false
 		defer func() {
 			if !returned {
@@ -98,7 +98,7 @@ func (c *call) keep(k *lease.Lease, rec *recorder) error {
 	}
 	w := c.word(ledger.Succeeded)
 	var err error
-	if w.Result, err = rec.answer.keep(c.m.Headers); err != nil {
+	if w.Result, err = rec.answer.keep(c.m.c.Headers); err != nil {
 		return err
 	}
 	a, err := c.settle(k, w)
@@ -114,12 +114,12 @@ func (c *call) keep(k *lease.Lease, rec *recorder) error {
 
 // lost is what is told to the client of a handler whose key was taken over meanwhile: the answer will be the other's.
 func (c *call) lost(a ledger.Applied) error {
-	c.m.Logger.Warn("a request outlived its key's lease; its answer is not kept", "key", c.key, "state", a.State, "reason", a.Reason)
+	c.m.c.Logger.Warn("a request outlived its key's lease; its answer is not kept", "key", c.key, "state", a.State, "reason", a.Reason)
 	return c.busy(time.Second)
 }
 
 func (c *call) word(k ledger.Kind) ledger.Word {
-	return ledger.Word{Project: c.m.Project, Scope: Scope, Key: c.key, Fence: c.fence, Kind: k}
+	return ledger.Word{Project: c.m.c.Project, Scope: Scope, Key: c.key, Fence: c.fence, Kind: k}
 }
 
 // free gives the key back. If that fails it is free when its lease is over.
@@ -127,7 +127,7 @@ func (c *call) free(kind ledger.Kind, why string) {
 	w := c.word(kind)
 	w.Error = why
 	if _, err := c.say(w); err != nil {
-		c.m.Logger.Warn("a request's key could not be freed; it is when its lease is over", "key", c.key, "error", err)
+		c.m.c.Logger.Warn("a request's key could not be freed; it is when its lease is over", "key", c.key, "error", err)
 	}
 }
 
@@ -146,7 +146,7 @@ func (c *call) settle(k *lease.Lease, w ledger.Word) (ledger.Applied, error) {
 func (c *call) say(w ledger.Word) (ledger.Applied, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), patience)
 	defer cancel()
-	out, err := c.m.Ledger.SettleClaims(ctx, w)
+	out, err := c.m.c.Ledger.SettleClaims(ctx, w)
 	if err != nil {
 		return ledger.Applied{}, err
 	}
@@ -156,7 +156,7 @@ func (c *call) say(w ledger.Word) (ledger.Applied, error) {
 // undo tells the client that its answer has no record: by an error, or by breaking off where the answer is on its way.
 func (c *call) undo(rec *recorder, err error) {
 	if rec.sent {
-		c.m.Logger.Error("an answer was broken off, since it has no record", "key", c.key, "error", err)
+		c.m.c.Logger.Error("an answer was broken off, since it has no record", "key", c.key, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	c.fail(err)

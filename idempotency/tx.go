@@ -19,9 +19,9 @@ import (
 // answer that is not kept (5xx, 429, [NotBegun] and so on), which the client gets, and one of more than MaxAnswer bytes, which is a 500. The handler is run
 // again if the database undid its transaction for the sake of another, so it must do nothing outside of it. It should take less than Lease.
 func Tx[T any](m *Middleware, handler func(w http.ResponseWriter, r *http.Request, tx T) error) (http.Handler, error) {
-	db, ok := m.Ledger.(ledger.TxStore[T])
+	db, ok := m.c.Ledger.(ledger.TxStore[T])
 	if !ok {
-		return nil, fmt.Errorf("idempotency: a %T has no transactions of type %T; Tx needs a ledger in a database of yours, as store/sqldb has it", m.Ledger, *new(T))
+		return nil, fmt.Errorf("idempotency: a %T has no transactions of type %T; Tx needs a ledger in a database of yours, as store/sqldb has it", m.c.Ledger, *new(T))
 	}
 	t := txWork[T]{m, db, handler}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, work{plain: t.plain, run: t.run}) }), nil
@@ -36,12 +36,13 @@ type txWork[T any] struct {
 // errUndone undoes a transaction whose handler gave an answer that is not kept.
 var errUndone = errors.New("idempotency: undone, since its answer is not kept")
 
-// do runs the handler in a transaction that ends with record.
-func (t txWork[T]) do(c *call, r *http.Request, record func(ctx context.Context, rec *recorder) error) (rec *recorder, err error) {
-	err = t.db.InTx(r.Context(), func(ctx context.Context, tx T) error {
-		rec = newRecorder(c.w, t.m.MaxAnswer)
+// do runs the handler in a transaction that ends with record: again from the start if the database undid it.
+func (t txWork[T]) do(ctx context.Context, c *call, record func(ctx context.Context, rec *recorder) error) (rec *recorder, err error) {
+	err = t.db.InTx(ctx, func(ctx context.Context, tx T) error {
+		c.notBegun.Store(false)
+		rec = newRecorder(c.w, t.m.c.MaxAnswer)
 		rec.whole = true
-		if err := t.handler(rec, r.WithContext(ctx), tx); err != nil {
+		if err := t.handler(rec, c.request(ctx), tx); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil && rec.Status == 0 {
@@ -50,7 +51,7 @@ func (t txWork[T]) do(c *call, r *http.Request, record func(ctx context.Context,
 		rec.finish()
 		switch {
 		case rec.Large:
-			return fmt.Errorf("the answer has more than %d bytes, and cannot be kept; nothing was done", t.m.MaxAnswer)
+			return fmt.Errorf("the answer has more than %d bytes, and cannot be kept; nothing was done", t.m.c.MaxAnswer)
 		case c.notBegun.Load() || !kept(rec.Status):
 			return errUndone
 		}
@@ -61,7 +62,12 @@ func (t txWork[T]) do(c *call, r *http.Request, record func(ctx context.Context,
 
 func (t txWork[T]) plain(w http.ResponseWriter, r *http.Request) {
 	c := &call{m: t.m, w: w, r: r, operation: operationOf(r.Context())}
-	rec, err := t.do(c, r, func(context.Context, *recorder) error { return nil })
+	var err error
+	if c.body, err = c.readBody(); err != nil {
+		c.fail(err)
+		return
+	}
+	rec, err := t.do(r.Context(), c, func(context.Context, *recorder) error { return nil })
 	c.close(rec, err)
 }
 
@@ -74,7 +80,7 @@ func (t txWork[T]) run(c *call) {
 			c.free(ledger.Definite, "the handler panicked") // the panic goes on
 		}
 	}()
-	rec, err := t.do(c, c.request(k.Context()), func(ctx context.Context, rec *recorder) error { return t.record(ctx, c, k, rec) })
+	rec, err := t.do(k.Context(), c, func(ctx context.Context, rec *recorder) error { return t.record(ctx, c, k, rec) })
 	returned = true
 	switch {
 	case err == nil:
@@ -92,7 +98,7 @@ func (t txWork[T]) record(ctx context.Context, c *call, k *lease.Lease, rec *rec
 	k.Rest()
 	w := c.word(ledger.Succeeded)
 	var err error
-	if w.Result, err = rec.answer.keep(t.m.Headers); err != nil {
+	if w.Result, err = rec.answer.keep(t.m.c.Headers); err != nil {
 		return err
 	}
 	out, err := t.db.SettleClaims(ctx, w)

@@ -26,6 +26,7 @@ type txRig struct {
 	*rig
 	effects func() int
 	deafen  func()
+	refuse  func(ctx context.Context, tx any) error // as PostgreSQL refuses what it cannot serialise
 
 	handle func(w http.ResponseWriter, q *http.Request, tx any) error // beside the effect, which is first
 }
@@ -105,6 +106,9 @@ func newTxRig[T any](r *rig, db ledger.TxStore[T], run func(ctx context.Context,
 		return h
 	}
 	r.build()
+	x.refuse = func(ctx context.Context, tx any) error {
+		return run(ctx, tx.(T), "DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END $$", nil)
+	}
 	x.deafen = func() {
 		r.config.Ledger = deaf[T]{db}
 		r.build()
@@ -226,5 +230,34 @@ func TestTxFenced(t *testing.T) {
 		<-other
 		r.replayed(r.post(), http.StatusOK, "of the other")
 		r.wants(2, 1)
+	})
+}
+
+// The database undoes a transaction for the sake of another: the handler is run again from the start, with the whole request.
+func TestTxRunAgain(t *testing.T) {
+	onTx(t, func(r *txRig) {
+		if !r.postgres {
+			return // SQLite has one writer
+		}
+		for _, key := range []change{header("Idempotency-Key", "k"), header("Idempotency-Key")} {
+			runs := 0
+			r.handle = func(w http.ResponseWriter, q *http.Request, tx any) error {
+				b, err := io.ReadAll(q.Body)
+				if err != nil || string(b) != `{"month":5}` {
+					r.Errorf("run %d has the body %q, %v", runs, b, err)
+				}
+				if runs++; runs == 1 {
+					idempotency.NotBegun(q.Context())
+					http.Error(w, "of the first run", http.StatusBadRequest)
+					return r.refuse(q.Context(), tx)
+				}
+				made(w, q)
+				return nil
+			}
+			r.is(r.post(key), http.StatusAccepted, "op_")
+		}
+		r.wants(4, 2)
+		r.is(r.post(), http.StatusAccepted, "op_")
+		r.wants(4, 2)
 	})
 }
