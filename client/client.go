@@ -19,7 +19,7 @@ type Config struct {
 	// APIKey is the key to call it with. Without one only [Client.Healthy] and [Client.Ready] are answered.
 	APIKey string
 	// HTTP makes the requests (a client of its own, with 64 idle connections). Its redirects are not followed whatever it says: one would
-	// turn a POST into a GET.
+	// turn a POST into a GET. A Timeout of its own must leave room for a long poll, of 20 s.
 	HTTP *http.Client
 	// Timeout is the longest that one try may take, beside what a call waits for messages (60 s).
 	Timeout time.Duration
@@ -39,7 +39,7 @@ func New(c Config) (*Client, error) {
 		c.URL = DefaultURL
 	}
 	u, err := url.Parse(c.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("the server's address %q is not http://host:port or https://host", c.URL)
 	}
 	if c.Timeout < 0 || c.MaxTries < 0 {

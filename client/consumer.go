@@ -31,7 +31,8 @@ import (
 type Consumer struct {
 	Client *Client // required
 	Queue  string  // required
-	// Handle does a message's work; required. It may be called for many messages at a time, and must return when its context ends.
+	// Handle does a message's work; required. It may be called for many messages at a time, and must return when its context ends. It has 12 hours at most: a lease
+	// is not extended further.
 	Handle func(context.Context, *Message) error
 	// Concurrency is how many messages are worked on at a time, 1 to 1000 (10). No more are received than can be begun.
 	Concurrency int
@@ -53,8 +54,8 @@ const (
 	settleTries  = 64 // bounded by time
 )
 
-// Run consumes until ctx ends, and then stops: it receives no more, waits for the handlers, and settles what they did. It returns nil after such a stop. A call that cannot go
-// well by waiting, such as one to a queue that is not there or with a key that may not consume, ends it with that error; a server that is away does not.
+// Run consumes until ctx ends, and then stops: it receives no more, waits for the handlers, and settles what they did. It returns nil after such a stop. A call that is refused
+// for what it is, to a queue that is not there or with a key that may not consume, ends it with that error; a server that is away, or answers what cannot be read, does not.
 func (c Consumer) Run(ctx context.Context) error {
 	if c.Client == nil || c.Queue == "" || c.Handle == nil {
 		return errors.New("client: a Consumer needs Client, Queue and Handle")
@@ -112,12 +113,15 @@ func (r *consuming) receive(ctx context.Context) error {
 			r.giveBack(hard, got)
 			return nil
 		case err != nil:
-			e, ok := errors.AsType[*Error](err)
-			if !ok || !e.Temporary() {
-				return err
+			var asked time.Duration
+			if e, ok := errors.AsType[*Error](err); ok {
+				if e.Status >= 400 && e.Status < 500 && !e.Temporary() {
+					return err
+				}
+				asked = min(e.RetryAfter, longestAsked)
 			}
 			fails++
-			d := max(backoff(fails), min(e.RetryAfter, longestAsked))
+			d := max(backoff(fails), asked)
 			r.Logger.WarnContext(ctx, "nothing can be received; it is tried again", "error", err, "in", d)
 			sleep(ctx, d)
 			continue

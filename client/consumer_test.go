@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -368,4 +369,25 @@ func TestConsumerAndTheServer(t *testing.T) {
 			t.Errorf("%s: it ran", name)
 		}
 	}
+}
+
+// An answer that cannot be read ends nothing: what makes it so is dead-lettered after its receives, and the rest goes on.
+func TestConsumerAndAnAnswerThatCannotBeRead(t *testing.T) {
+	bubble(t, func(t *testing.T, c *client.Client, _ *gate) {
+		deep := jsontext.Value(strings.Repeat("[", 9999) + strings.Repeat("]", 9999)) // which no decoder of ours takes in an envelope
+		if _, err := c.Publish(t.Context(), "jobs", client.NewMessage{Payload: deep}); err == nil {
+			t.Fatal("its answer, which has the payload in it, was read: the test shows nothing")
+		}
+		var done atomic.Int64
+		stop := consume(t, client.Consumer{Client: c, Visibility: time.Second, Handle: func(context.Context, *client.Message) error {
+			done.Add(1)
+			return nil
+		}})
+		until(t, "it is dead-lettered", func() bool { return count(t, c).Dead == 1 })
+		publish(t, c, 3)
+		until(t, "the others are done", func() bool { return done.Load() == 3 })
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }

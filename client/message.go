@@ -80,7 +80,7 @@ func (c *Client) Publish(ctx context.Context, queue string, m NewMessage) (*Publ
 	return some(out, err)
 }
 
-// PublishBatch publishes at most 1000 messages and answers for each, in order. What is wrong with one does not touch the others.
+// PublishBatch publishes at most 1000 messages, 16 MiB in all, and answers for each, in order. What is wrong with one does not touch the others.
 func (c *Client) PublishBatch(ctx context.Context, queue string, messages []NewMessage) ([]Result[Published], error) {
 	items := make([]jsontext.Value, len(messages))
 	for i, m := range messages {

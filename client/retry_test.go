@@ -286,7 +286,7 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	for url, ok := range map[string]bool{
 		"": true, "http://127.0.0.1:6623": true, "https://example.com/queue/": true, "127.0.0.1:6623": false, "ftp://a": false, "http://": false,
-		"http://a?b=c": false, "http://a#b": false, "http://a b": false,
+		"http://a?b=c": false, "http://a#b": false, "http://me:secret@a": false, "http://a b": false,
 	} {
 		if _, err := client.New(client.Config{URL: url}); (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)
