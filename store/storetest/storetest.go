@@ -85,6 +85,7 @@ func Run(t *testing.T, b Backend) {
 		{"reaping", reapTests},
 		{"work", workTests},
 		{"links", linkTests},
+		{"work by chance", workStormTests},
 		{"lists of keys", claimListTests},
 		{"events", sendTests},
 		{"attempts", attemptTests},

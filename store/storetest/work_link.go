@@ -24,6 +24,8 @@ var linkTests = []named{
 	{"H-L08, I12: what is dead-lettered for its failed key opens that by its own redrive", linkFailed},
 	{"I12: of two dead letters of one key each may be redriven, and the work is done once", linkBothRedriven},
 	{"I8: a key is as old as the message that carries it, and runs again only by a redrive", linkTooOld},
+	{"a message of a fifo group holds its group until its key's word", linkFifo},
+	{"I1, I10: killed at each point between claim and ack, another goes on", linkCrash},
 	{"a worker that asks again for its lost answer keeps its message", linkRepeated},
 }
 

@@ -30,7 +30,7 @@ var ofGroups = []mutant{
 	{
 		id: "group-wakes", holds: "I16", out: "a publish wakes its group",
 		edits: []edit{
-			{file: "store/sqlite/publish.go", old: "VisibleAt: m.VisibleAt}, t.wakeGroup(group, q.ID, m.VisibleAt)", new: "VisibleAt: m.VisibleAt}, nil"},
+			{file: "store/sqlite/publish.go", old: "Cost: p.Price}, t.wakeGroup(group, q.ID, m.VisibleAt)", new: "Cost: p.Price}, nil"},
 			{file: "store/postgres/sql/publish.sql", old: "UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid", new: "UPDATE groups g SET wake_xid"},
 		},
 		caught: suite("receive", "groups take turns, the ungrouped being one of them", "want one of each group"),
