@@ -124,6 +124,12 @@ type Disposition struct {
 // awayFor is how long a message is released for when the ledger could not be asked.
 const awayFor = 5 * time.Second
 
+// badKey reports whether a message has no key that could ever be asked for.
+func badKey(err error) bool {
+	e, ok := errors.AsType[*fault.Error](err)
+	return ok && e.Code == fault.InvalidArgument && e.Field == "/key"
+}
+
 // Disposition is the rule for a worker of any queue: a message is acked only when its key is done, never because somebody else is at it.
 func (o Outcome) Disposition() Disposition {
 	d := Disposition{Outcome: o}
@@ -135,8 +141,7 @@ func (o Outcome) Disposition() Disposition {
 		d.Action = Ack
 	case o.fenced:
 		d.Action = Leave
-	case o.Verdict == "" && fault.CodeOf(o.err) == fault.InvalidArgument,
-		o.Verdict == Mismatch, o.Verdict == TooOld, o.State == Failed, o.State == Stuck:
+	case o.Verdict == "" && badKey(o.err), o.Verdict == Mismatch, o.Verdict == TooOld, o.State == Failed, o.State == Stuck:
 		d.Action = DeadLetter
 	default:
 		d.Action, d.Wait = Release, o.Wait

@@ -200,8 +200,8 @@ func TestLongTransactionHoldsUpNobodyElse(t *testing.T) {
 				}
 			})
 			wg.Go(func() {
-				if _, err := l.Do(t.Context(), work("long"), never(t)); !errors.Is(err, ledger.ErrBusy) {
-					t.Errorf("the same key: %v", err)
+				if o, err := l.Do(t.Context(), work("long"), never(t)); !errors.Is(err, ledger.ErrBusy) {
+					t.Errorf("the same key is not busy: %q", o.Verdict)
 				}
 			})
 		}

@@ -103,8 +103,12 @@ func (r *Receiver[T]) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "a delivery is a POST", http.StatusMethodNotAllowed)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(r.c.Timeout)) // not every server can
+	wire := http.NewResponseController(w)
+	timed := wire.SetReadDeadline(time.Now().Add(r.c.Timeout)) == nil // not every server can
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, r.c.MaxPayload))
+	if timed {
+		_ = wire.SetReadDeadline(time.Time{})
+	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		http.Error(w, fmt.Sprintf("the body has more than %d bytes", r.c.MaxPayload), http.StatusRequestEntityTooLarge)
 		return

@@ -13,6 +13,6 @@
 // A call with a context from [DB.Join] or [DB.InTx] is part of that transaction instead: a key can be completed together with the effect, so that no
 // crash can part the two.
 //
-// PostgreSQL 14 or newer in READ COMMITTED, its default; SQLite 3.41 or newer, with a busy_timeout set (the drivers' DSN has it), since
+// PostgreSQL 14 or newer (15 is tested) in READ COMMITTED, its default; SQLite 3.41 or newer, with a busy_timeout set (the drivers' DSN has it), since
 // others write to the same file.
 package sqldb

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -102,14 +103,24 @@ type pgxEngine struct{ of *pgxpool.Pool }
 
 func (e pgxEngine) begin(ctx context.Context) (pgx.Tx, error) { return e.of.Begin(ctx) }
 
+// commitTimeout is how long a commit is waited for, after which the database is taken to be gone.
+const commitTimeout = 15 * time.Second
+
 // A commit that was sent is waited for, whoever goes away meanwhile: cut off, nobody would know what became of it.
 func (e pgxEngine) commit(ctx context.Context, tx pgx.Tx) error {
-	return tx.Commit(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	return tx.Commit(ctx)
 }
 
-func (e pgxEngine) rollback(ctx context.Context, tx pgx.Tx) { tx.Rollback(context.WithoutCancel(ctx)) }
-func (e pgxEngine) conn(tx pgx.Tx) conn                     { return pgxConn{tx} }
-func (e pgxEngine) pool() conn                              { return pgxConn{e.of} }
+func (e pgxEngine) rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	tx.Rollback(ctx)
+}
+
+func (e pgxEngine) conn(tx pgx.Tx) conn { return pgxConn{tx} }
+func (e pgxEngine) pool() conn          { return pgxConn{e.of} }
 
 type pgxConn struct {
 	on interface {
