@@ -22,12 +22,29 @@ var always = []string{
 	"Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Disposition", "Etag", "Last-Modified", "Link", "Location",
 }
 
+// latin writes each byte of a header's value as a character, which JSON takes whatever the value is; bytesOf takes that back.
+func latin(s string) string {
+	r := make([]rune, len(s))
+	for i := range len(s) {
+		r[i] = rune(s[i])
+	}
+	return string(r)
+}
+
+func bytesOf(s string) string {
+	var b []byte
+	for _, r := range s {
+		b = append(b, byte(r))
+	}
+	return string(b)
+}
+
 // keep gives what the ledger keeps of an answer, with the headers named.
 func (a answer) keep(names []string) ([]byte, error) {
 	kept := http.Header{}
 	for _, n := range names {
-		if v := a.Header.Values(n); len(v) > 0 {
-			kept[n] = v
+		for _, v := range a.Header.Values(n) {
+			kept[n] = append(kept[n], latin(v))
 		}
 	}
 	a.Header = kept
@@ -41,6 +58,11 @@ func (a answer) keep(names []string) ([]byte, error) {
 func readAnswer(b []byte) (a answer, err error) {
 	if err := json.Unmarshal(b, &a); err != nil {
 		return a, fmt.Errorf("read a kept answer: %w", err)
+	}
+	for _, l := range a.Header {
+		for i, v := range l {
+			l[i] = bytesOf(v)
+		}
 	}
 	return a, nil
 }

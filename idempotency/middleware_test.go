@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -327,6 +328,29 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v", part, err)
 		}
 	}
+}
+
+// What is kept is given again byte by byte, whatever it is, and whatever names it.
+func TestBytes(t *testing.T) {
+	onAll(t, func(r *rig) {
+		whole, name := make([]byte, 1<<20), "\"caf\xe9\" na\u00efve \x80"
+		for i := range whole {
+			whole[i] = byte(i * i >> 3)
+		}
+		r.serve(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Disposition", name)
+			w.Write(whole)
+		})
+		path := "/things/" + strings.Repeat("%22x", 2000)
+		for i := range 2 {
+			resp := r.call("POST", path, header("Idempotency-Key", strings.Repeat(`\`, 255)), header("Tenant", strings.Repeat("t\x00", 100)))
+			b, err := io.ReadAll(resp.Body)
+			if err != nil || !bytes.Equal(b, whole) || resp.Header.Get("Content-Disposition") != name || (resp.Header.Get("Idempotent-Replayed") == "true") != (i == 1) {
+				r.Errorf("%d: %d, %d bytes, %q", i, resp.StatusCode, len(b), resp.Header)
+			}
+		}
+		r.want(1)
+	})
 }
 
 // The middleware stands inside others: what they set stays, what the handler takes away goes.
