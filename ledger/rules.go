@@ -40,11 +40,14 @@ func (r Ruling) Links() bool {
 	return false
 }
 
-// Link notes the message that carries the key from now on. Its lease counts for who was granted the key under it.
+// Link notes the message that carries the key: that of its newest grant, with the lease under which it was granted. Of a key that has ended it
+// is the one that it had, which may lie as a dead letter for a person's word.
 func (c *Claim) Link(r Ruling, message int64, lease int) {
-	c.MessageID, c.Lease = message, lease
-	if r.Verdict != Granted {
-		c.Lease = 0
+	switch {
+	case r.Verdict == Granted:
+		c.MessageID, c.Lease = message, lease
+	case c.MessageID == 0:
+		c.MessageID = message
 	}
 }
 

@@ -266,9 +266,11 @@ func TestLinks(t *testing.T) {
 		if r.Links() != want {
 			t.Errorf("%s: %v", v, !want)
 		}
-		c := Claim{MessageID: 1, Lease: 1}
-		if c.Link(r, 7, 3); c.MessageID != 7 || (c.Lease == 3) != (v == Granted) {
-			t.Errorf("%s: message %d, lease %d", v, c.MessageID, c.Lease)
+		had, none := Claim{MessageID: 1, Lease: 1}, Claim{}
+		had.Link(r, 7, 3)
+		none.Link(r, 7, 3)
+		if (had.MessageID == 7 && had.Lease == 3) != (v == Granted) || none.MessageID != 7 || (none.Lease == 3) != (v == Granted) {
+			t.Errorf("%s: message %d, lease %d; of none %d, %d", v, had.MessageID, had.Lease, none.MessageID, none.Lease)
 		}
 	}
 	if (Ruling{Verdict: Granted, Repeated: true}).Links() {

@@ -32,7 +32,7 @@ var wordTests = []named{
 	{"a batch answers each word in its place", wordBatch},
 	{"a word on a key that is not there is told so", wordNoKey},
 	{"the history holds grants and outcomes, oldest first, the newest 50", history},
-	{"I7: what a worker repeats for ever is not kept for ever, a person's acts are", historyBounded},
+	{"I7, H-L22: what a worker repeats for ever is not kept for ever, a person's acts are", historyBounded},
 	{"I5: claimers, words and reapers in a storm", claimStorm},
 }
 

@@ -10,7 +10,7 @@ import (
 
 // linkTests are about which message may carry which key, and what becomes of a key that several messages name.
 var linkTests = []named{
-	{"I2: who lost the message is granted nothing and makes no key; who has it is", linkLost},
+	{"I2, H-L20: who lost the message is granted nothing and makes no key; who has it is", linkLost},
 	{"a receipt that ended carries no key", linkEnded},
 	{"a time-out alone does not end a receipt: it carries a key still", linkTimedOut},
 	{"I13: a message of another project carries no key", linkForeign},
@@ -20,9 +20,10 @@ var linkTests = []named{
 	{"of one batch each call has its own message, and its own refusal", linkBatch},
 	{"two workers with one message and one key: one is granted", linkTwoWorkers},
 	{"what has ended is told to who lost the message too", linkLostTold},
-	{"I5: a message's death leaves a key that another message carries by now", linkDeathOfFormer},
+	{"I5, H-L21: a message's death leaves a key that another message carries by now", linkDeathOfFormer},
 	{"H-L08, I12: what is dead-lettered for its failed key opens that by its own redrive", linkFailed},
 	{"I12: of two dead letters of one key each may be redriven, and the work is done once", linkBothRedriven},
+	{"a person's word on a stuck key brings back its dead letter, whoever asks meanwhile", linkAskedMeanwhile},
 	{"I8: a key is as old as the message that carries it, and runs again only by a redrive", linkTooOld},
 	{"a message of a fifo group holds its group until its key's word", linkFifo},
 	{"I1, I10: killed at each point between claim and ack, another goes on", linkCrash},
@@ -272,6 +273,26 @@ func linkFailed(r *rig) {
 	want(r, "tries", a.Claim.Tries, 1)
 	r.say(settling(a, ledger.Succeeded), ledger.Done)
 	want(r, "messages", r.count("SELECT count(*) FROM messages"), 0)
+}
+
+func linkAskedMeanwhile(r *rig) {
+	r.queue("jobs")
+	m, other := r.twice()
+	a := r.ask(r.carried("k", m, once), ledger.Granted)
+	r.begin(a, time.Minute)
+	r.say(settling(a, ledger.Ambiguous), ledger.Stuck)
+	r.ask(r.carried("k", other), ledger.WasStuck)
+	_, err := r.resolve("k", ledger.Retry, 0)
+	r.ok(err)
+	s := act(queue.Nack, other) // by what it heard before
+	s.DeadLetter, s.Error = true, "stuck"
+	want(r, "status", r.applied(s).Status, queue.Dead)
+	want(r, "the key", r.find("k").State, ledger.Retry)
+	again, a := r.work("k")
+	want(r, "the message", again.ID, m.ID)
+	r.begin(a, time.Minute)
+	r.say(settling(a, ledger.Succeeded), ledger.Done)
+	want(r, "left", r.redrive(queue.RedriveCall{Queue: "jobs"}).Left, 1) // its copy: there is nothing to run
 }
 
 func linkBothRedriven(r *rig) {

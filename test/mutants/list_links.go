@@ -5,7 +5,7 @@ var ofLinks = []mutant{
 	{
 		id: "newest-receipt-links", holds: "I2", out: "only the newest receipt has a message carry a key",
 		edits:  []edit{{file: "queue/rules.go", old: "\tcase lease != r.Lease || !r.Open:\n\t\treturn true, nil\n", new: ""}},
-		caught: suite("links", "I2: who lost the message is granted nothing and makes no key; who has it is", "granted, want busy"),
+		caught: suite("links", "I2, H-L20: who lost the message is granted nothing and makes no key; who has it is", "granted, want busy"),
 	},
 	{
 		id: "refused-makes-no-key", holds: "I16", out: "a call that is granted nothing leaves no key behind",
@@ -13,7 +13,7 @@ var ofLinks = []mutant{
 			{file: "store/sqlite/claim.go", old: "\tcase !known && !r.Changed:\n\t\treturn ledger.Answer{Ruling: r}, nil\n", new: ""},
 			{file: "store/postgres/claim_grant.go", old: "\tif len(unmade) > 0 {\n", new: "\tif len(unmade) < 0 {\n"},
 		},
-		caught: suite("links", "I2: who lost the message is granted nothing and makes no key; who has it is", "claims: 0 rows, then 1"),
+		caught: suite("links", "I2, H-L20: who lost the message is granted nothing and makes no key; who has it is", "claims: 0 rows, then 1"),
 	},
 	{
 		id: "one-key-a-message", holds: "I5", out: "a message carries one key",
@@ -26,7 +26,7 @@ var ofLinks = []mutant{
 			{file: "store/sqlite/change.go", old: "|| !ok || c.MessageID != m.ID {", new: "|| !ok {"},
 			{file: "store/postgres/changes.go", old: "\tif c.MessageID == r.ID {\n", new: "\tif r.ID != 0 {\n"},
 		},
-		caught: suite("links", "I5: a message's death leaves a key that another message carries by now", "state: failed, want claimed"),
+		caught: suite("links", "I5, H-L21: a message's death leaves a key that another message carries by now", "state: failed, want claimed"),
 	},
 	{
 		id: "failed-is-carried", holds: "H-L08, I12", out: "what is dead-lettered for its failed key carries it, so that its redrive opens that",
@@ -44,6 +44,6 @@ var ofLinks = []mutant{
 			{file: "store/sqlite/outcome.go", old: "\treturn t.trimNotes(c.ID)\n", new: "\treturn nil\n"},
 			{file: "store/postgres/changes.go", old: "\tch.trim = append(ch.trim, c.ID)\n", new: ""},
 		},
-		caught: suite("words", "I7: what a worker repeats for ever is not kept for ever, a person's acts are", "lines are kept"),
+		caught: suite("words", "I7, H-L22: what a worker repeats for ever is not kept for ever, a person's acts are", "lines are kept"),
 	},
 }
