@@ -33,6 +33,14 @@ func NoClaim(scope, key string) error {
 	return fault.New(fault.NotFound, "there is no claim of key %s in scope %s", fault.Quote(key), fault.Quote(scope))
 }
 
+// KeyHeld says that a call for a key cannot be answered yet: a transaction that is open has the key.
+func KeyHeld() error {
+	return &fault.Error{
+		Code: fault.Unavailable, Message: "the key is in a transaction that is still open",
+		Hint: "try again once that transaction is over", RetryAfter: time.Second,
+	}
+}
+
 // Said joins a word of a claim's history with what was said beside it, which may be nothing.
 func Said(word, text string) string {
 	if text == "" {

@@ -66,7 +66,7 @@ func (c *migrateCmd) Run(ctx context.Context, out output) error {
 	}
 	switch {
 	case c.Functions:
-		fmt.Fprintf(out, "%d functions are there, of them onceward_publish and onceward_send\n", len(functions))
+		fmt.Fprintf(out, "%d functions are there: docs/enqueue.md\n", len(functions))
 	case c.DropFunctions:
 		fmt.Fprintln(out, "the functions are dropped")
 	}

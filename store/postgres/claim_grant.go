@@ -24,7 +24,7 @@ func (db *DB) Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.Answer,
 }
 
 func (db *DB) commitClaims(ctx context.Context, calls []ledger.Call) ([]batch.Result[ledger.Answer], error) {
-	return commitTx(ctx, db, calls, db.grantCalls)
+	return commitKeys(ctx, db, calls, func(c ledger.Call) keyHash { return ledger.Hash(c.Project, c.Scope, c.Key) }, db.grantCalls)
 }
 
 type keyHash = [32]byte

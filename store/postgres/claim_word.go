@@ -14,7 +14,7 @@ func (db *DB) Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.Applied
 }
 
 func (db *DB) commitBeats(ctx context.Context, beats []ledger.Beat) ([]batch.Result[ledger.Applied], error) {
-	return commitTx(ctx, db, beats, db.beatKeys)
+	return commitKeys(ctx, db, beats, func(b ledger.Beat) keyHash { return ledger.Hash(b.Project, b.Scope, b.Key) }, db.beatKeys)
 }
 
 func (db *DB) beatKeys(ctx context.Context, beats []ledger.Beat) ([]ledger.Applied, error) {
@@ -99,7 +99,7 @@ func (db *DB) SettleClaims(ctx context.Context, words ...ledger.Word) ([]ledger.
 }
 
 func (db *DB) commitWords(ctx context.Context, words []ledger.Word) ([]batch.Result[ledger.Applied], error) {
-	return commitTx(ctx, db, words, db.settleWords)
+	return commitKeys(ctx, db, words, func(w ledger.Word) keyHash { return ledger.Hash(w.Project, w.Scope, w.Key) }, db.settleWords)
 }
 
 func (db *DB) settleWords(ctx context.Context, words []ledger.Word) ([]ledger.Applied, error) {

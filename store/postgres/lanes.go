@@ -62,11 +62,31 @@ func (l *lanes) close() {
 func all[In, Out any](ctx context.Context, db *DB, op string, lane *batch.Batcher[In, Out], do func(context.Context, []In) ([]Out, error), items []In) ([]Out, error) {
 	out := make([]Out, len(items))
 	var failed error
+	var held []int
 	err := through(ctx, db, op, lane, do, items, func(i int, v Out, err error) {
-		if out[i] = v; err != nil && failed == nil {
+		switch out[i] = v; {
+		case err == errHeld:
+			held = append(held, i)
+		case err != nil && failed == nil:
 			failed = fmt.Errorf("%s: %w", op, err)
 		}
 	})
+	if len(held) > 0 {
+		db.apart(ctx, held, func(ctx context.Context, i int) error {
+			one, err := do(ctx, items[i:i+1])
+			if err == nil {
+				out[i] = one[0]
+			}
+			return err
+		}, func(_ int, err error, late bool) {
+			if late {
+				err = ledger.KeyHeld()
+			}
+			if err != nil && failed == nil {
+				failed = fmt.Errorf("%s: %w", op, err)
+			}
+		})
+	}
 	if err == nil {
 		err = failed
 	}
