@@ -95,6 +95,51 @@ func ExampleConsumer() {
 	// <nil> and 0 messages are left
 }
 
+// The server's ledger tells a worker what already happened: of two messages of one work the first is done, and the second is only acked. The work and its message
+// are settled in one transaction, so the handler leaves the message alone.
+func ExampleClient_Claim() {
+	c, end := running()
+	defer end()
+	ctx, stop := context.WithCancel(context.Background())
+	c.CreateQueue(ctx, client.NewQueue{Name: "mails"})
+	for range 2 { // an error of whoever publishes: two messages, each with its own id
+		c.Publish(ctx, "mails", client.NewMessage{Payload: "receipt 7"})
+	}
+
+	seen := 0
+	handle := func(ctx context.Context, m *client.Message) error {
+		if seen++; seen == 2 {
+			defer stop()
+		}
+		v, err := c.Claim(ctx, client.NewClaim{Scope: "mail", Payload: m.Payload, Policy: client.Once, Queue: m.Queue, Receipt: m.Receipt})
+		switch {
+		case err != nil:
+			return err
+		case v.Verdict == client.KeyDone:
+			fmt.Println("known: only acked")
+			return nil
+		case v.Verdict == client.Busy:
+			return client.GiveBack(v.RetryAfter)
+		case v.Verdict != client.Granted:
+			return client.DeadLetter(errors.New(v.Reason))
+		}
+		held := client.Held{Scope: "mail", Key: v.Key, Fence: v.Fence}
+		if w, err := c.Begin(ctx, held, time.Minute); err != nil || !w.Applied {
+			return client.Leave(err) // another worker's by now
+		}
+		fmt.Println("sent:", string(m.Payload))
+		_, err = c.Complete(ctx, held, nil, true)
+		return client.Leave(err) // settled with its key; where that is not known the message comes again, and its key is done
+	}
+	err := client.Consumer{Client: c, Queue: "mails", Concurrency: 1, Handle: handle, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+	s, _ := c.QueueStats(context.Background(), "mails")
+	fmt.Println(err, "and", s.Messages, "messages are left")
+	// Output:
+	// sent: "receipt 7"
+	// known: only acked
+	// <nil> and 0 messages are left
+}
+
 // An event goes, signed, to every endpoint that subscribed to it.
 func ExampleClient_SendEvent() {
 	c, end := running()

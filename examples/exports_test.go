@@ -61,6 +61,8 @@ func TestExports(t *testing.T) {
 				if q, err := c.QueueStats(t.Context(), "exports"); err != nil || q.Dead != 0 {
 					t.Errorf("%+v, %v", q, err)
 				}
+				worker.term(t)
+				api.term(t)
 			})
 		})
 	}

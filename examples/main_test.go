@@ -180,6 +180,20 @@ func (r *running) says(t testing.TB, prefix string) string {
 	}
 }
 
+// term is SIGTERM; the program must end well.
+func (r *running) term(t testing.TB) {
+	t.Helper()
+	r.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-r.ended:
+		if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("%v ended with %d", r.cmd.Args, code)
+		}
+	case <-time.After(30 * time.Second):
+		t.Errorf("%v still runs 30 s after SIGTERM", r.cmd.Args)
+	}
+}
+
 func (r *running) kill() {
 	r.cmd.Process.Signal(syscall.SIGKILL)
 	<-r.ended

@@ -49,7 +49,7 @@ class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
         try:
             size = int(self.headers.get("Content-Length") or 0)
-            if size > MAX_BODY:
+            if not 0 <= size <= MAX_BODY:
                 self.close_connection = True
                 return self.end(413)
             body = self.rfile.read(size)

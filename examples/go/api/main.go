@@ -60,11 +60,12 @@ func run() error {
 	}
 	fmt.Printf("listening on http://%s\n", l.Addr())
 	server := &http.Server{Handler: mux}
-	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
+	stopped := make(chan error, 1)
+	context.AfterFunc(ctx, func() { stopped <- server.Shutdown(context.WithoutCancel(ctx)) })
 	if err := server.Serve(l); err != http.ErrServerClosed {
 		return err
 	}
-	return nil
+	return <-stopped // once the requests that were under way are answered
 }
 
 // export is the job as it stands in the queue.
