@@ -15,8 +15,11 @@
 // what it means. A client that goes away ends nothing: the work is finished, and its answer kept for when it comes again.
 //
 // An answer is held back until it is kept, and Flush does nothing until then. One that is larger than is kept streams from there on, and ends when
-// its record is made; a repeated request is told that it was done. A handler that streams for long, or takes over its connection, has no place
-// behind this.
+// its record is made; a repeated request is told that it was done. Informational answers (1xx) and trailers are not passed on. A handler that streams for long,
+// or takes over its connection, has no place behind this.
+//
+// A handler's work is over when it returns: the key of one that answers 5xx while a goroutine of it still works, as [net/http.TimeoutHandler] within a
+// Middleware does, is free at once, and the repeated request works beside it. [Config].Timeout ends the handler's context instead, and keeps the key.
 //
 // The record follows the work, so a process that dies between the two leaves work that is done again, under the same Operation. With [Tx] that cannot be:
 // the handler's own transaction has both.

@@ -22,14 +22,16 @@ func fingerprint(r *http.Request, body []byte) ([32]byte, error) {
 	if kind, params, err := mime.ParseMediaType(content); err == nil {
 		isJSON := kind == "application/json" || strings.HasSuffix(kind, "+json")
 		if isJSON && encoding == "" && len(body) > 0 {
-			form, content = "json", kind // a charset means nothing here: JSON is UTF-8
+			form = "json"
+			delete(params, "charset") // which means nothing here: JSON is UTF-8
 			canonical, err := canon.Append(nil, jsontext.Value(slices.Clone(body)))
 			if err != nil {
 				return [32]byte{}, fault.New(fault.InvalidArgument, "the body is no JSON that can be compared: %v", err).
 					WithHint("send one JSON value in UTF-8, each name once in its object")
 			}
 			body = canonical
-		} else if same := mime.FormatMediaType(kind, params); same != "" {
+		}
+		if same := mime.FormatMediaType(kind, params); same != "" {
 			content = same
 		}
 	}

@@ -122,6 +122,9 @@ func ledgerKey(tenant, method, route, key string) (string, error) {
 }
 
 func (c *call) readBody() ([]byte, error) {
+	if c.r.Body == nil || c.r.Body == http.NoBody {
+		return nil, nil
+	}
 	wire := http.NewResponseController(c.w)
 	timed := wire.SetReadDeadline(time.Now().Add(c.m.c.Timeout)) == nil // not every server can
 	b, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(c.m.c.MaxBody)))
@@ -150,6 +153,11 @@ func (c *call) claim(do work) error {
 	switch a.Verdict {
 	case ledger.Granted:
 		c.operation.Operation, c.fence = Operation{ID: a.Claim.OpID(), Attempt: a.Claim.Attempt}, a.Claim.Fence
+		if time.Since(c.at) >= c.m.c.Lease { // another may have the key by now
+			c.free(ledger.GivenBack, "")
+			return fault.New(fault.Unavailable, "the ledger of requests answered too late; nothing was done").
+				WithHint("send the call again with the same key")
+		}
 		do.run(c)
 		return nil
 	case ledger.WasDone:

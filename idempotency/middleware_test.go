@@ -55,6 +55,7 @@ func TestSame(t *testing.T) {
 			"no body":               {"/things/1?a=1&b=2&b=3", []change{body("")}, false},
 			"the content type":      {"/things/1?a=1&b=2&b=3", []change{header("Content-Type", "text/plain")}, false},
 			"no content type":       {"/things/1?a=1&b=2&b=3", []change{header("Content-Type")}, false},
+			"a version":             {"/things/1?a=1&b=2&b=3", []change{header("Content-Type", "application/json; version=2")}, false},
 			"the content encoding":  {"/things/1?a=1&b=2&b=3", []change{header("Content-Encoding", "gzip")}, false},
 		} {
 			resp := r.call("POST", c.target, c.changes...)

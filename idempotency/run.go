@@ -56,17 +56,18 @@ func (m *Middleware) run(next http.Handler) func(*call) {
 		returned := false
 		defer func() {
 			if !returned {
+				rec.close(false)
 				c.free(ledger.Definite, "the handler panicked") // the panic goes on
 			}
 		}()
 		next.ServeHTTP(rec, c.request(k.Context()))
 		returned = true
-		if rec.Status == 0 && k.Context().Err() != nil {
+		rec.close(k.Context().Err() == nil)
+		if rec.Status == 0 {
 			c.free(ledger.Definite, "the handler gave up")
 			c.fail(fault.New(fault.Unavailable, "the work was not done in its time").WithHint("send the call again with the same key"))
 			return
 		}
-		rec.finish()
 		if err := c.keep(k, rec); err != nil {
 			c.undo(rec, err)
 			return

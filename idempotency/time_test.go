@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/idempotency"
+	"github.com/onceward/onceward/ledger"
 	store "github.com/onceward/onceward/store/sqlite"
 )
 
@@ -162,6 +163,40 @@ func TestTimeout(t *testing.T) {
 		r.is(r.post(), http.StatusAccepted, "")
 		r.want(3)
 	})
+}
+
+// The ledger answers when the lease that it gives is over already: the handler is not begun, since another may have the key by now.
+func TestLateClaim(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		slow := true
+		r.config.Ledger = late{r.config.Ledger, &slow}
+		r.config.Lease = time.Second
+		r.build()
+		resp := r.post()
+		if r.is(resp, http.StatusServiceUnavailable, "UNAVAILABLE"); resp.Header.Get("Retry-After") == "" {
+			r.Errorf("%v", resp.Header)
+		}
+		r.want(0)
+		slow = false
+		r.is(r.post(), http.StatusAccepted, "")
+		if op := r.ops[0]; op.Attempt > 2 {
+			r.Errorf("%+v", op)
+		}
+	})
+}
+
+// late is a ledger whose answers to claims come late.
+type late struct {
+	idempotency.Ledger
+	slow *bool
+}
+
+func (l late) Claim(ctx context.Context, c ...ledger.Call) ([]ledger.Answer, error) {
+	out, err := l.Ledger.Claim(ctx, c...)
+	if *l.slow {
+		time.Sleep(2 * time.Second)
+	}
+	return out, err
 }
 
 // The ledger is away when the work is done: its record is made as soon as it is back, within the lease.

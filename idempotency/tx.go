@@ -17,7 +17,8 @@ import (
 //
 // An error of the handler undoes the transaction, and is answered; an [github.com/onceward/onceward.Error] by its code, any other as 500. So does an
 // answer that is not kept (5xx, 429, [NotBegun] and so on), which the client gets, and one of more than MaxAnswer bytes, which is a 500. The handler is run
-// again if the database undid its transaction for the sake of another, so it must do nothing outside of it. It should take less than Lease.
+// again if the database undid its transaction for the sake of another, so it must do nothing outside of it, and answer the error of a statement by
+// returning it. It neither commits nor rolls back tx itself. It should take less than Lease. A request without a key is read whole too, up to MaxBody.
 func Tx[T any](m *Middleware, handler func(w http.ResponseWriter, r *http.Request, tx T) error) (http.Handler, error) {
 	db, ok := m.c.Ledger.(ledger.TxStore[T])
 	if !ok {
@@ -45,10 +46,10 @@ func (t txWork[T]) do(ctx context.Context, c *call, record func(ctx context.Cont
 		if err := t.handler(rec, c.request(ctx), tx); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil && rec.Status == 0 {
-			return fault.New(fault.Unavailable, "the work was not done in its time; nothing was done").Wrap(err)
+		rec.close(ctx.Err() == nil)
+		if rec.Status == 0 {
+			return fault.New(fault.Unavailable, "the work was not done in its time; nothing was done").Wrap(ctx.Err())
 		}
-		rec.finish()
 		switch {
 		case rec.Large:
 			return fmt.Errorf("the answer has more than %d bytes, and cannot be kept; nothing was done", t.m.c.MaxAnswer)

@@ -261,3 +261,13 @@ func TestTxRunAgain(t *testing.T) {
 		r.wants(4, 2)
 	})
 }
+
+// A request without a key is read whole too, before its transaction begins: a slow client holds no connection of the database.
+func TestTxLargeBodyWithoutKey(t *testing.T) {
+	onTx(t, func(r *txRig) {
+		r.config.MaxBody = 5
+		r.build()
+		r.is(r.post(header("Idempotency-Key")), http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE")
+		r.wants(0, 0)
+	})
+}

@@ -169,3 +169,38 @@ func TestSlowBody(t *testing.T) {
 		r.want(0)
 	})
 }
+
+// What a goroutine of a handler writes when that has returned is not part of the answer: the client, and whoever repeats the request, have the same.
+func TestLateWriter(t *testing.T) {
+	for name, early := range map[string]string{"held back": "early", "streaming": strings.Repeat("early", 300)} {
+		t.Run(name, func(t *testing.T) {
+			onAll(t, func(r *rig) {
+				returned, wrote := make(chan struct{}), make(chan error, 1)
+				r.config.Ledger = away{r.config.Ledger, never, never, func() error {
+					close(returned)
+					err := <-wrote
+					wrote <- err
+					return nil
+				}}
+				r.config.MaxAnswer = 1000
+				r.build()
+				r.serve(func(w http.ResponseWriter, _ *http.Request) {
+					io.WriteString(w, early)
+					go func() {
+						<-returned
+						w.WriteHeader(http.StatusAccepted)
+						w.(http.Flusher).Flush()
+						_, err := io.WriteString(w, strings.Repeat("late", 300))
+						wrote <- err
+					}()
+				})
+				if got := r.is(r.post(), http.StatusOK, ""); got != early {
+					r.Errorf("the client has %.20q, %d bytes", got, len(got))
+				}
+				if err := <-wrote; err == nil {
+					r.Error("who writes too late is not told")
+				}
+			})
+		})
+	}
+}
