@@ -45,6 +45,9 @@ func badUSD(s string) error {
 
 // String writes the amount in dollars, exactly, as a decimal number without an exponent: "0.00002".
 func (u USD) String() string {
+	if u == 0 {
+		return "0" // as of every call that is free
+	}
 	sign := ""
 	if u < 0 {
 		sign, u = "-", -u

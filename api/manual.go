@@ -130,22 +130,23 @@ func (s *schema) text() string {
 		words = append(words, "one of "+strings.Join(s.Enum, ", "))
 	}
 	if s.Above != nil {
-		words = append(words, fmt.Sprint("above ", s.Above))
+		words = append(words, "above "+plainNumber(s.Above))
 	}
-	for _, limit := range []struct {
-		word  string
-		value any
-		given bool
+	for _, r := range []struct {
+		from, to any
+		of       string
 	}{
-		{"at least", s.Minimum, s.Minimum != nil},
-		{"at most", s.Maximum, s.Maximum != nil},
-		{"of at least", s.MinLength, s.MinLength > 0},
-		{"of at most", s.MaxLength, s.MaxLength > 0},
-		{"of at least", s.MinItems, s.MinItems > 0},
-		{"of at most", s.MaxItems, s.MaxItems > 0},
+		{s.Minimum, s.Maximum, ""},
+		{given(s.MinLength), given(s.MaxLength), " characters"},
+		{given(s.MinItems), given(s.MaxItems), " items"},
 	} {
-		if limit.given {
-			words = append(words, fmt.Sprint(limit.word, " ", plainNumber(limit.value)))
+		switch {
+		case r.from != nil && r.to != nil:
+			words = append(words, plainNumber(r.from)+" to "+plainNumber(r.to)+r.of)
+		case r.from != nil:
+			words = append(words, "at least "+plainNumber(r.from)+r.of)
+		case r.to != nil:
+			words = append(words, "at most "+plainNumber(r.to)+r.of)
 		}
 	}
 	if s.Default != nil {
@@ -153,6 +154,14 @@ func (s *schema) text() string {
 		words = append(words, "else "+string(b))
 	}
 	return strings.Join(words, ", ")
+}
+
+// given is a limit, nil for 0, which is none.
+func given(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }
 
 func plainNumber(v any) string {

@@ -3,9 +3,9 @@ package api
 import "github.com/onceward/onceward/internal/fault"
 
 var pageOperations = map[string]operation{
-	"GET /openapi.json":      {id: "openapi", says: "This document.", kind: jsonKind, answer: map[string]any{}},
-	"GET /docs":              {id: "docs", says: "The same as a page for people.", kind: "text/html", answer: ""},
-	"GET /llms.txt":          {id: "llms", says: "The same in short, a line a call.", kind: "text/plain", answer: ""},
+	"GET /openapi.json":      {id: "pages.openapi", says: "This document.", kind: jsonKind, answer: map[string]any{}},
+	"GET /docs":              {id: "pages.docs", says: "The same as a page for people.", kind: "text/html", answer: ""},
+	"GET /llms.txt":          {id: "pages.llms", says: "The same in short, a line a call.", kind: "text/plain", answer: ""},
 	"GET /v1/discovery":      {id: "discovery.list", says: "Lists the calls as capabilities, with their schemas and prices.", kind: jsonKind, answer: discovered{}},
 	"GET /v1/discovery/{id}": {id: "discovery.get", says: "Shows a capability.", kind: jsonKind, answer: capability{}},
 }

@@ -3,8 +3,8 @@ package api
 import "github.com/onceward/onceward/internal/fault"
 
 var queueOperations = map[string]operation{
-	"GET /healthz": {id: "healthz", says: "Says that the program runs.", answer: health{}},
-	"GET /readyz":  {id: "readyz", says: "Says that requests can be served: 503 while the server is stopping or its store is away.", answer: health{}},
+	"GET /healthz": {id: "health.alive", says: "Says that the program runs.", answer: health{}},
+	"GET /readyz":  {id: "health.ready", says: "Says that requests can be served: 503 while the server is stopping or its store is away.", answer: health{}},
 
 	"POST /v1/queue/create": {
 		id: "queue.create", keyed: true, says: "Makes a queue, and its dead-letter queue. The same call again answers the queue.",
