@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkMiddleware is the cost of a request that is new and of one that is repeated, alone and from 64 callers at once, whose records share
-// commits; "bare" is the handler without a guard.
+// commits; "bare" is the handler without a guard. The PostgreSQL of tests does not wait for the disk.
 func BenchmarkMiddleware(b *testing.B) {
 	for name, open := range ledgers {
 		guard, err := idempotency.New(idempotency.Config{Ledger: open(b), Tenant: idempotency.OneTenant, Project: projects.Add(1), Logger: quiet})
