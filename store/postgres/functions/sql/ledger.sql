@@ -18,6 +18,18 @@ CREATE OR REPLACE FUNCTION onceward_note(p_claim bigint, p_what text, p_fence bi
   INSERT INTO claim_notes (claim_id, what, fence, who, detail) VALUES (p_claim, p_what, p_fence, nullif(p_who, ''), nullif(p_detail, ''))
 $$;
 
+-- A key's history does not grow for ever, a person's acts aside.
+CREATE OR REPLACE FUNCTION onceward_trim(p_claim bigint) RETURNS void LANGUAGE sql AS $$
+  DELETE FROM claim_notes n WHERE n.claim_id = p_claim AND n.what NOT IN ('resolved', 'reopened')
+    AND n.id <= (SELECT o.id FROM claim_notes o WHERE o.claim_id = p_claim ORDER BY o.id DESC OFFSET 50 LIMIT 1)
+$$;
+
+-- Records a word that changed nothing (ledger.Applied.Refused), and keeps the newest of such lines.
+CREATE OR REPLACE FUNCTION onceward_refused(p_claim bigint, p_reason text, p_fence bigint, p_word text) RETURNS void LANGUAGE sql AS $$
+  SELECT onceward_note(p_claim, CASE p_reason WHEN 'fenced' THEN 'fenced' ELSE 'refused' END, coalesce(p_fence, 0), NULL, p_word);
+  SELECT onceward_trim(p_claim)
+$$;
+
 -- Asks for a key, which is made if it is new (ledger.Claim.Grant). The verdict: granted (do the work under the fence), done (with the result), busy (come again
 -- after the seconds), failed, stuck, mismatch (the key stands for other work), too_old. policy is idempotent or once; it, max_attempts, receiver_window_seconds and
 -- origin_at count where the key is new. Repeat a grant_id only to ask again for the answer of the same call.
@@ -108,7 +120,7 @@ BEGIN
   WHERE w.id = c.id;
   PERFORM onceward_note(c.id, 'granted', c.fence + 1, owner, NULL);
   IF (c.fence + 1) % 50 = 0 THEN
-    DELETE FROM claim_notes n WHERE n.claim_id = c.id AND n.id <= (SELECT o.id FROM claim_notes o WHERE o.claim_id = c.id ORDER BY o.id DESC OFFSET 50 LIMIT 1);
+    PERFORM onceward_trim(c.id);
   END IF;
   verdict := 'granted';
   fence := c.fence + 1;
@@ -135,7 +147,7 @@ BEGIN
   state := c.state;
   IF c.fence IS DISTINCT FROM onceward_begin.fence THEN
     reason := 'fenced';
-    PERFORM onceward_note(c.id, reason, coalesce(onceward_begin.fence, 0), NULL, 'begin');
+    PERFORM onceward_refused(c.id, reason, onceward_begin.fence, 'begin');
     RETURN;
   ELSIF c.state NOT IN ('claimed', 'started') THEN
     reason := c.state;
@@ -174,7 +186,7 @@ BEGIN
     WHEN v_kind = 'done' AND c.state <> 'done' AND c.begun <> p_fence THEN 'not_begun'
     WHEN v_kind <> 'done' AND c.state NOT IN ('claimed', 'started') THEN c.state END;
   IF reason IS NOT NULL THEN
-    PERFORM onceward_note(c.id, reason, coalesce(p_fence, 0), NULL, p_kind || coalesce(': ' || nullif(p_error, ''), ''));
+    PERFORM onceward_refused(c.id, reason, p_fence, p_kind || coalesce(': ' || nullif(p_error, ''), ''));
     RETURN;
   END IF;
   applied := true;
