@@ -36,7 +36,7 @@ var ofLinks = []mutant{
 	{
 		id: "sent-back-is-run", holds: "I8", out: "what a person sent back is not too old",
 		edits:  []edit{{file: "ledger/rules.go", old: "> Memory && !back\n", new: "> Memory && (back || !back)\n"}},
-		caught: suite("links", "I8: a key is as old as the message that carries it, and runs again only by a redrive", "a person said so: failed, want retry"),
+		caught: suite("links", "I8: a key is as old as the message that carries it, and runs again only by a redrive", "too_old, want granted"),
 	},
 	{
 		id: "history-is-bounded", holds: "I7", out: "of the words that changed nothing the newest alone are kept",
