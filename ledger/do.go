@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -77,13 +78,13 @@ func (l *Ledger) run(ctx context.Context, w Work, effect Effect) Outcome {
 	h := &hold{Ledger: l, work: w, claim: a.Claim}
 	h.keep(ctx, asked, h.beat)
 	defer h.Release()
-	if ctx.Err() != nil {
-		return h.settle(ctx, GivenBack, 0, nil, context.Cause(ctx))
-	}
-	if a.Claim.Policy == Once { // an existing key keeps its own
+	if a.Claim.Policy == Once && h.Context().Err() == nil { // an existing key keeps its own
 		if o, begun := h.begin(ctx); !begun {
 			return o
 		}
+	}
+	if h.Context().Err() != nil || !time.Now().Before(h.Ends()) { // the caller is gone, or this process stood still for as long as the lease: another may be at it
+		return h.settle(ctx, GivenBack, 0, nil, cmp.Or(context.Cause(h.Context()), ErrLeaseLost))
 	}
 	result, err := guarded(h.Context(), h.try(), effect, func(err error) { h.settle(ctx, Ambiguous, 0, nil, err) })
 	kind, in := kindOf(err)

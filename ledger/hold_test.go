@@ -19,7 +19,8 @@ var errAway = fault.New(fault.Unavailable, "the store is away")
 type flaky struct {
 	ledger.Store
 	claiming, beating, settling func() error
-	lostAnswers                 bool // a claim that is away took place all the same
+	claimed                     func() error // once it took place
+	lostAnswers                 bool         // a claim that is away took place all the same
 }
 
 func ask(say func() error) error {
@@ -38,7 +39,8 @@ func (f *flaky) Claim(ctx context.Context, c ...ledger.Call) ([]ledger.Answer, e
 	if err := ask(f.claiming); err != nil {
 		return nil, err
 	}
-	return f.Store.Claim(ctx, c...)
+	out, err := f.Store.Claim(ctx, c...)
+	return out, errors.Join(err, ask(f.claimed))
 }
 
 func (f *flaky) Begin(ctx context.Context, b ...ledger.Beat) ([]ledger.Applied, error) {
@@ -215,6 +217,23 @@ func TestGoneBefore(t *testing.T) {
 		}
 		if c, _, err := l.Find(t.Context(), "k"); err != nil || c.Tries != 0 || c.State != ledger.Retry {
 			t.Errorf("%v, %s, tries %d", err, c.State, c.Tries)
+		}
+	})
+}
+
+// Who was granted a key and stood still for as long as the lease does not begin: another may be at it.
+func TestStoodStill(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *flaky, l *ledger.Ledger) {
+		f.claimed = func() error { time.Sleep(31 * time.Second); return nil }
+		f.beating = func() error { return errAway } // a heartbeat that is heard takes the lease again
+		o, err := l.Do(t.Context(), work("k"), never(t))
+		if err == nil || o.State != ledger.Retry {
+			t.Errorf("%v, %s", err, o.State)
+		}
+		f.claimed = nil
+		time.Sleep(time.Second)
+		if o, err := l.Do(t.Context(), work("k"), says("", nil)); err != nil || o.Claim.Tries != 1 {
+			t.Errorf("%v, tries %d", err, o.Claim.Tries)
 		}
 	})
 }
