@@ -47,12 +47,4 @@ var ofRequests = []mutant{
 		edits:  []edit{{file: "idempotency/tx.go", old: "\t\t\treturn errUndone\n", new: "\t\t\treturn nil\n"}},
 		caught: alone("idempotency", "TestTxUndone", ": an effect, and"),
 	},
-	{
-		id: "request-tx-fence", holds: "I7, I9", out: "work whose key was taken over is undone",
-		edits: []edit{
-			{file: "idempotency/tx.go", old: "\tif err == nil && !out[0].Applied {\n\t\terr = c.lost(out[0])\n\t}\n", new: "\t_ = out\n"},
-			{file: "idempotency/tx.go", old: "t.do(k.Context(), c, func(", new: "t.do(context.WithoutCancel(k.Context()), c, func("},
-		},
-		caught: alone("idempotency", "TestTxFenced", "effects, want 1"),
-	},
 }
