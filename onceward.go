@@ -36,6 +36,7 @@ type Server struct {
 	closing   sync.Once
 	closeErr  error
 	workerEnd func(context.Context) error
+	pusherEnd func(context.Context) error
 }
 
 // New opens the store, brings its schema up to date, and makes the server over it. It refuses, with a sentence, a config
@@ -80,6 +81,13 @@ func (s *Server) build(ctx context.Context, where storeURL) error {
 		return err
 	}
 	s.workerEnd = worker.Run
+	pusher, err := webhook.NewPusher(webhook.PusherConfig{
+		Store: s.store, IDs: s.ids, Rules: s.rules, Slack: c.DeliverySlack, Grace: c.Grace, Owner: owner(), Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.pusherEnd = pusher.Run
 	if c.Registry != nil {
 		return s.metrics.register(c.Registry, s.store)
 	}
@@ -181,7 +189,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // grace and gives back the rest. A store that is away is waited for. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.Stop)()
-	parts := []group.Part{{Name: "webhook worker", Run: s.workerEnd}}
+	parts := []group.Part{{Name: "webhook worker", Run: s.workerEnd}, {Name: "pusher", Run: s.pusherEnd}}
 	for _, d := range s.duties() {
 		parts = append(parts, group.Part{Name: d.name, Run: d.run})
 	}

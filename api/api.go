@@ -33,6 +33,7 @@ type Store interface {
 	queue.Redriver
 	webhook.Endpoints
 	webhook.Deliveries
+	webhook.Subscriptions
 }
 
 // Config says what the API serves. Store and IDs are required.

@@ -102,7 +102,7 @@ func TestPathsAndMethods(t *testing.T) {
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/queue/list", "/v1/queue", "/v1/queue/nothing", "/v1/cron/create",
 		"/v1/audit", "/v1/cron/create", "/dashboard", "/v1/projects/", "/v1/keys/", "/metrics",
-		"/v1/queue/push_subscribe/jobs", "/v1/queue/push_list/jobs", "/v1//queue/list", "/v1/queue/../queue/list", "/v1/queue/list/", "/v1/queue/get/", "/v1/queue/get/a/b",
+		"/v1//queue/list", "/v1/queue/../queue/list", "/v1/queue/list/", "/v1/queue/get/", "/v1/queue/get/a/b",
 	} {
 		for _, m := range []string{"GET", "POST"} {
 			e.do(m, path, "").fails(404, "NOT_FOUND", "")

@@ -75,6 +75,7 @@ func stage(t *testing.T) *staged {
 	r.post("/v1/ledger/fail", `{"scope":"charge","key":"order-5","fence":1,"kind":"ambiguous","error":"time-out"}`).ok(nil)
 	redrive := id(r.post("/v1/webhooks/redrive", `{"endpoint_id":"`+usual+`","canary":false}`), "redrive_id")
 	r.post("/v1/queue/dlq/redrive/jobs", `{"dry_run":true}`).ok(nil)
+	subscription := id(r.post("/v1/queue/push_subscribe/jobs", `{"url":"https://example.com/jobs"}`), "id")
 	return &staged{r, map[string]string{
 		api.ExampleMessage: held.ID, api.ExampleReceipt: held.Receipt, api.ExampleEndpoint: once, // a redrive is at work on the other
 	}, []string{
@@ -84,6 +85,7 @@ func stage(t *testing.T) *staged {
 		"webhooks.endpoints.", usual,
 		"webhooks.events.", ev,
 		"queue.dlq.redrive.cancel", redrive,
+		"queue.push.unsubscribe", subscription,
 		"redrives.", redrive,
 		"projects.", id(r.post("/v1/projects", `{"name":"shop-2"}`), "project_id"),
 		"keys.", r.makeKey(`"scopes":["read"]`).ID,

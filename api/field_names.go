@@ -120,6 +120,7 @@ var fields = map[string]field{
 
 	// endpoints
 	"endpoint_id":                       {says: "The endpoint's id."},
+	"id":                                {says: "The subscription's id."},
 	"url":                               {says: "Where the POST goes: https, unless the server allows http.", shortest: 1, longest: 2048},
 	"tenant":                            {says: "Your customer: an event goes only to endpoints of its own tenant.", pattern: plainName, shortest: 1, longest: 128},
 	"Endpoint.tenant":                   {says: "Your customer; null: none.", null: true},

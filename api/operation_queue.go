@@ -28,6 +28,13 @@ var queueOperations = map[string]operation{
 	"GET /v1/queue/stats/{queue}":    {id: "queue.stats", says: "Counts a queue's messages by where they are.", answer: statsView{}},
 	"GET /v1/queue/messages/{queue}": {id: "queue.messages", says: "Looks at a queue's messages without a lease, the oldest first.", answer: list[seenShape]{}},
 
+	"POST /v1/queue/push_subscribe/{queue}": {
+		id: "queue.push.subscribe", says: "Has the queue's messages sent to a URL, signed; 2xx acks. The same URL again answers the same id, and changes what is named.",
+		body: subscribeRequest{}, wants: "url", example: `{"url":"https://example.com/work","max_in_flight":5}`, answer: subscribedView{},
+	},
+	"GET /v1/queue/push_list/{queue}":                {id: "queue.push.list", says: "Lists a queue's subscriptions, the newest first.", answer: list[subscriptionView]{}},
+	"DELETE /v1/queue/push_unsubscribe/{queue}/{id}": {id: "queue.push.unsubscribe", says: "Ends a subscription: nothing more is sent within a second. What is being sent is finished.", answer: deleted{}, errors: []fault.Code{fault.NotFound}},
+
 	"GET /v1/queue/dlq/list/{queue}": {id: "queue.dlq.list", says: "Lists the dead letters that came from a queue, the oldest first.", answer: list[seenShape]{}},
 	"POST /v1/queue/dlq/redrive/{queue}": {
 		id: "queue.dlq.redrive", keyed: true, says: "Begins to send a queue's dead letters back to it, in the background.",

@@ -150,7 +150,7 @@ func (c *call) cancelRedrive() (any, error) {
 	return c.viewRedrive(r), err
 }
 
-var kindNames = map[ids.Kind]string{ids.Redrive: "redrive", ids.Endpoint: "endpoint", ids.Delivery: "delivery"}
+var kindNames = map[ids.Kind]string{ids.Redrive: "redrive", ids.Endpoint: "endpoint", ids.Delivery: "delivery", ids.Push: "subscription"}
 
 // pathID gives the row that the path's id names. An id of another project or kind names none.
 func (c *call) pathID(k ids.Kind) (int64, error) {

@@ -71,6 +71,10 @@ func routes() []route {
 		{"GET", "/v1/redrives/{id}/endpoints?cursor&limit", look, (*call).redriveParts},
 		{"POST", "/v1/redrives/{id}/cancel", undo, (*call).cancelRedrive},
 
+		{"POST", "/v1/queue/push_subscribe/{queue}", admin, (*call).subscribe},
+		{"GET", "/v1/queue/push_list/{queue}?cursor&limit", read, (*call).subscriptions},
+		{"DELETE", "/v1/queue/push_unsubscribe/{queue}/{id}", admin, (*call).unsubscribe},
+
 		{"POST", "/v1/webhooks/endpoints", webhooks, (*call).createEndpoint},
 		{"GET", "/v1/webhooks/endpoints?tenant&cursor&limit", look, (*call).listEndpoints},
 		{"GET", "/v1/webhooks/endpoints/{id}", look, (*call).getEndpoint},

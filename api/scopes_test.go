@@ -44,6 +44,10 @@ var scopesOf = map[string]string{
 	"GET /v1/redrives/{id}/endpoints":        "webhooks read",
 	"POST /v1/redrives/{id}/cancel":          "webhooks",
 
+	"POST /v1/queue/push_subscribe/{queue}":          "admin",
+	"GET /v1/queue/push_list/{queue}":                "read",
+	"DELETE /v1/queue/push_unsubscribe/{queue}/{id}": "admin",
+
 	"POST /v1/webhooks/endpoints":                    "webhooks",
 	"GET /v1/webhooks/endpoints":                     "webhooks read",
 	"GET /v1/webhooks/endpoints/{id}":                "webhooks read",

@@ -106,6 +106,24 @@ func walkQueue(t *testing.T, c *client.Client) {
 	if err := c.DeleteQueue(ctx, "settings", false); !errors.Is(err, client.QueueNotEmpty) {
 		t.Error(err)
 	}
+	id, secret, err := c.Subscribe(ctx, "settings", client.NewSubscription{URL: "https://example.invalid/work", Timeout: 2 * time.Second})
+	if err != nil || id == "" || secret == "" {
+		t.Errorf("%q %q %v", id, secret, err)
+	}
+	if again, shown, err := c.Subscribe(ctx, "settings", client.NewSubscription{URL: "https://example.invalid/work", MaxInFlight: 3}); err != nil || again != id || shown != "" {
+		t.Errorf("%q %q %v", again, shown, err)
+	}
+	for s, err := range c.Subscriptions(ctx, "settings") {
+		if err != nil || s.ID != id || s.Timeout != 2*time.Second || s.MaxInFlight != 3 {
+			t.Errorf("%+v %v", s, err)
+		}
+	}
+	if err := c.Unsubscribe(ctx, "settings", id); err != nil {
+		t.Error(err)
+	}
+	if err := c.Unsubscribe(ctx, "settings", id); !errors.Is(err, client.NotFound) {
+		t.Error(err)
+	}
 	if n := do[int64](t)(c.PurgeQueue(ctx, "settings")); n != 2 {
 		t.Errorf("%d purged", n)
 	}

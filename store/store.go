@@ -27,6 +27,7 @@ type Store interface {
 	webhook.Endpoints
 	webhook.Deliveries
 	webhook.Sender
+	webhook.Subscriptions
 
 	// Secret is the store's own, 32 bytes made at its first start: ids are made with it.
 	Secret() []byte

@@ -28,6 +28,10 @@ type queueCmd struct {
 	Messages queueMessagesCmd `cmd:"" help:"Look at messages without a lease."`
 	Dead     queueDeadCmd     `cmd:"" help:"Look at the dead letters that came from a queue."`
 	Redrive  queueRedriveCmd  `cmd:"" help:"Move dead letters back, in the background."`
+
+	Subscribe     queueSubscribeCmd     `cmd:"" help:"Have the messages sent to a URL. A secret that is made is printed once."`
+	Subscriptions queueSubscriptionsCmd `cmd:"" help:"List where the messages are sent, the newest first."`
+	Unsubscribe   queueUnsubscribeCmd   `cmd:"" help:"Send no more messages to a URL."`
 }
 
 const queuePath = "/v1/queue/"

@@ -26,6 +26,7 @@ const (
 	Redrive  Kind = "rdv_"
 	Key      Kind = "key_"
 	Project  Kind = "prj_"
+	Push     Kind = "psh_"
 
 	receipt Kind = "rct_"
 	cursor  Kind = "cur_"

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
 )
@@ -79,5 +81,65 @@ func TestFIFOHeadOfAnOldSnapshot(t *testing.T) {
 	wake("pg_current_xact_id()")
 	if m := receive(t, db, "line", 1); len(m) != 1 {
 		t.Errorf("received %d afterwards, want 1", len(m))
+	}
+}
+
+// What callers publish to a fifo queue inside transactions of their own has its place from its fold on: after what was there, and before what was sent once it was
+// committed, though nobody received in between.
+func TestFIFOOfCallersTransactions(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	a, b := openAt(t, url), openAt(t, url)
+	if _, err := a.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "line", FIFO: new(true), ContentDedup: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	var wanted []int64
+	server := func(db *DB, body string) {
+		wanted = append(wanted, publish(t, db, queue.Publish{Queue: "line", Group: "g", Body: []byte(body)})[0].ID)
+	}
+	inTx := func(bodies ...string) (commit func()) {
+		tx, err := a.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, body := range bodies {
+			out, err := queue.PublishTx(t.Context(), Tx(tx), queue.Publish{Queue: "line", Group: "g", Body: []byte(body)})
+			if err != nil || out[0].Err != nil {
+				t.Fatalf("publish: %v, %v", err, out)
+			}
+			got = append(got, out[0].ID)
+		}
+		for field, p := range map[string]queue.Publish{"/message_group_id": {}, "/priority": {Group: "g", Priority: 1}} {
+			p.Queue, p.Body = "line", []byte(`"refused"`)
+			out, err := queue.PublishTx(t.Context(), Tx(tx), p)
+			if e, ok := errors.AsType[*fault.Error](out[0].Err); err != nil || !ok || e.Field != field {
+				t.Errorf("%s: %v, %v", field, err, out[0].Err)
+			}
+		}
+		return func() {
+			t.Helper()
+			if err := tx.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wanted = append(wanted, got...)
+		}
+	}
+	early := inTx(`"open for long"`, `"and more"`)
+	server(a, `1`)
+	inTx(`2`, `3`)()
+	server(b, `4`)
+	early()
+	server(b, `5`)
+	again, err := b.Publish(t.Context(), queue.Publish{Project: 1, Queue: "line", Group: "g", Body: []byte(`"and more"`)})
+	if err != nil || !again[0].Replay {
+		t.Errorf("the payload of a caller's transaction: %v, %+v", err, again)
+	}
+	for i, id := range wanted {
+		m := receive(t, b, "line", 10)
+		if len(m) != 1 || m[0].ID != id {
+			t.Fatalf("%d: received %v, want %d of %v", i, m, id, wanted)
+		}
+		ack(t, b, m)
 	}
 }

@@ -21,7 +21,6 @@ var (
 
 const (
 	groupRounds = 4   // looks at groups of one receive: each parks those that have nothing
-	fifoVisits  = 250 // most groups of a look at a fifo queue: their publishers wait meanwhile
 	lapseFirst  = 200 // lapsed leases given back in front of a grouped receive; the sweep does the rest
 )
 
@@ -115,7 +114,7 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 		left := r.Max - len(out)
 		visits := min(left, max(25, left/10))
 		if q.fifo {
-			visits = min(left, fifoVisits) // each gives one at most
+			visits = left // each gives one at most
 		}
 		low, full := db.lows.of(q.id, false)
 		start := time.Now()
@@ -136,6 +135,9 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 		}
 		if len(plain) > 0 { // else it may be that the ungrouped had no turn
 			db.lows.saw(q.id, full, time.Since(start), plain)
+		}
+		if q.fifo { // by another look a lease of this one may have run out, and its group would be here twice
+			break
 		}
 		if len(out) >= r.Max || len(got) == 0 || bytes >= queue.MaxReceiveBytes/2 {
 			break

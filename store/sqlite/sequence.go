@@ -25,6 +25,8 @@ const (
 	seqDeliveries = "seq_deliveries"
 	seqAttempts   = "seq_attempts"
 	seqRedrives   = "seq_redrives"
+
+	seqSubscriptions = "seq_subscriptions"
 )
 
 func (db *DB) loadSequences() error {

@@ -73,25 +73,26 @@ func fifoOrder(r *rig) {
 func fifoHolds(r *rig) {
 	r.queue("jobs", fifo, maxReceives(10))
 	late := of("a")
-	late.Delay = 300 * time.Millisecond
+	late.Delay = time.Hour
 	first := r.tryPublish(late)[0]
 	second := r.publish(of("a"))[0]
 	other := r.publish(of("b"))[0]
 	r.ack(r.head(other, time.Minute))
 	r.none("jobs")
-	m := r.head(first.ID, time.Minute)
-	if m.ReceivedAt.Before(first.VisibleAt) {
-		r.Errorf("received %v early", first.VisibleAt.Sub(m.ReceivedAt))
+	due := func() { // the hour is over
+		r.exec("UPDATE messages SET vis = published_at WHERE id = " + itoa(first.ID))
+		r.exec("UPDATE groups SET next_at = (SELECT published_at FROM messages WHERE id = " + itoa(first.ID) + ") WHERE name = 'a'")
 	}
+	due()
+	m := r.head(first.ID, time.Minute)
 	r.none("jobs")
 	for _, verb := range []queue.Verb{queue.Nack, queue.Release} {
 		s := act(verb, m)
-		s.Delay, s.HasDelay = 200*time.Millisecond, true
-		back := r.applied(s).VisibleAt
+		s.Delay, s.HasDelay = time.Hour, true
+		r.applied(s)
 		r.none("jobs")
-		if m = r.head(first.ID, time.Minute); m.ReceivedAt.Before(back) {
-			r.Errorf("%s: received %v early", verb, back.Sub(m.ReceivedAt))
-		}
+		due()
+		m = r.head(first.ID, time.Minute)
 		r.none("jobs")
 	}
 	r.ack(m)

@@ -72,6 +72,7 @@ func Run(t *testing.T, b Backend) {
 		{"fifo", fifoTests},
 		{"content", contentTests},
 		{"wait", waitTests},
+		{"push", pushTests},
 		{"settle", settleTests},
 		{"extend", extendTests},
 		{"dead letters", deadLetterTests},

@@ -14,7 +14,7 @@ var ofWebhooks = []mutant{
 	},
 	{
 		id: "signed-bytes", holds: "H-W10", out: "the bytes signed are the bytes sent",
-		edits:  []edit{{file: "webhook/request.go", old: "Sign(s, j.EventID, now, j.Payload)", new: "Sign(s, j.EventID, now, []byte(strings.ReplaceAll(string(j.Payload), \" \", \"\")))"}},
+		edits:  []edit{{file: "webhook/request.go", old: "Sign(s, m.id, now, m.body)", new: "Sign(s, m.id, now, []byte(strings.ReplaceAll(string(m.body), \" \", \"\")))"}},
 		caught: alone("webhook", "TestOnTheWire", "signature"),
 	},
 	{

@@ -72,6 +72,7 @@ var subjects = []struct {
 	{"fair groups", checkGroups},
 	{"fifo", checkFIFO},
 	{"content dedup", checkContentDedup},
+	{"push", checkPush},
 	{"stats", checkStats},
 	{"keys of work", checkClaims},
 	{"keys of work: fields", checkClaimFields},

@@ -130,6 +130,15 @@ func (w *paired) step() (asked, told string) {
 		{2, func() (string, string, answer) {
 			return w.ask("POST", q+w.one("pause/", "resume/", "resume/")+name, nil)
 		}},
+		{3, func() (string, string, answer) {
+			return w.ask("POST", q+"push_subscribe/still", object{"url": w.receiver.url + w.one("/a", "/b", "/c"), "max_in_flight": 1 + w.dice.IntN(3)})
+		}},
+		{2, func() (string, string, answer) {
+			if w.chance(50) {
+				return w.ask("GET", q+"push_list/"+w.one("still", "none"), nil)
+			}
+			return w.ask("DELETE", q+"push_unsubscribe/still/"+w.any("psh"), nil)
+		}},
 		{1, func() (string, string, answer) { return w.ask("POST", q+"purge/"+name, object{"confirm": name}) }},
 		{1, func() (string, string, answer) {
 			return w.ask("DELETE", q+"delete/"+name+"?force="+w.one("true", "false"), nil)

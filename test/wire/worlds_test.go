@@ -142,6 +142,7 @@ func newPaired(t *testing.T, s *server, name, secret string, seed uint64) *paire
 	w.as, w.keyID = s.as(t, s.project(t, name), "admin")
 	w.as.call(t, "POST", "/v1/queue/create", object{"name": "jobs"}).ok(t)
 	w.as.call(t, "POST", "/v1/queue/create", object{"name": "mail", "max_retries": 2}).ok(t)
+	w.as.call(t, "POST", "/v1/queue/create", object{"name": "still"}).ok(t) // nothing is published to it, so that nothing is pushed at some time or other
 	w.as.call(t, "POST", "/v1/queue/create", object{"name": "line", "type": "fifo", "content_dedup": true, "max_retries": 2}).ok(t)
 	return w
 }
@@ -155,7 +156,7 @@ func (w *paired) known() (all []string) {
 }
 
 var (
-	anyID     = regexp.MustCompile(`\b(qmsg|evt|ep|dlv|att|rdv|key|prj|rct|cur)_[0-9A-Za-z]{24,29}\b`)
+	anyID     = regexp.MustCompile(`\b(qmsg|evt|ep|dlv|att|rdv|psh|key|prj|rct|cur)_[0-9A-Za-z]{24,29}\b`)
 	anyTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	anyHash   = regexp.MustCompile(`\b(op_[0-9a-f]{32}|[0-9a-f]{64})\b`)
 	anySecret = regexp.MustCompile(`\b(ow|whsec)_[0-9A-Za-z_/+=-]{20,}`)

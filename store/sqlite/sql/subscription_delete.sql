@@ -1,0 +1,1 @@
+DELETE FROM subscriptions WHERE queue = ? AND id = ?

@@ -1,0 +1,1 @@
+UPDATE subscriptions SET secret = ?, timeout_s = ?, max_in_flight = ? WHERE id = ?
