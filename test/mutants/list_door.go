@@ -4,7 +4,7 @@ package main
 var ofDoor = []mutant{
 	{
 		id: "door-begin", holds: "H-L04", out: "that the effect of a once begins is written before it does",
-		edits:  []edit{{file: "ledger/do.go", old: "if a.Claim.Policy == Once {", new: "if a.Claim.Policy == \"\" {"}},
+		edits:  []edit{{file: "ledger/do.go", old: "if a.Claim.Policy == Once && h", new: "if a.Claim.Policy == \"\" && h"}},
 		caught: alone("ledger", "TestNotBegun", "the effect of k was made again"),
 	},
 	{
