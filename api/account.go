@@ -91,16 +91,18 @@ func (c *call) usage() (any, error) {
 	}), c.query.next(next)}, nil
 }
 
-// explainCredit says of a publish that could not be paid how much is left.
+// explainCredit says of a publish that could not be paid how much is left: of all of a batch the same, by one look.
 func (c *call) explainCredit(err error) error {
 	if !errors.Is(err, account.ErrInsufficient) {
 		return err
 	}
-	b, failed := c.Store.Balance(c.ctx, c.project)
-	if failed != nil {
-		return err // which says enough
+	if c.poor == nil {
+		c.poor = err // which says enough
+		if b, failed := c.Store.Balance(c.ctx, c.project); failed == nil {
+			c.poor = account.Explain(c.PublishPrice, b)
+		}
 	}
-	return account.Explain(c.PublishPrice, b)
+	return c.poor
 }
 
 // limitProject gives a project another credit limit.

@@ -35,6 +35,7 @@ type call struct {
 	replay  bool
 	bare    bool // its answer has no envelope
 	cost    account.USD
+	poor    error  // why its messages could not be paid, once that was asked
 	status  int    // of what was sent; 0: nothing yet
 	lost    func() // undoes what the client will never know of
 
