@@ -36,6 +36,12 @@ func (c *migrateCmd) Run(ctx context.Context, out output) error {
 			fmt.Fprintln(out, name)
 		}
 	}
+	functions := []string{}
+	if c.Functions || c.DropFunctions {
+		if functions, err = onceward.SQLFunctions(ctx, c.Store, c.Functions); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
 	applied := 0
 	if len(pending) > 0 && !c.Show {
 		p := startProgress(func(took time.Duration, _ int) string {
@@ -47,12 +53,6 @@ func (c *migrateCmd) Run(ctx context.Context, out output) error {
 			return fmt.Errorf("migrate: %w", err)
 		}
 		applied = len(pending)
-	}
-	functions := []string{}
-	if c.Functions || c.DropFunctions {
-		if functions, err = onceward.SQLFunctions(ctx, c.Store, c.Functions); err != nil {
-			return fmt.Errorf("migrate: %w", err)
-		}
 	}
 	if c.JSON {
 		answer := object{"migrations": steps, "applied": applied}
