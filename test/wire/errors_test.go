@@ -112,6 +112,17 @@ func TestErrors(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
+			open: func() (end func()) {
+				conn, err := pgx.Connect(t.Context(), c.URL("postgres"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := conn.Exec(t.Context(), `BEGIN; SELECT pg_advisory_xact_lock_shared(1801812339, hashtext('theirs') & 1023); INSERT INTO publish_keys (project, queue, key, hash, message_id, published_at, visible_at, expires_at)
+					VALUES (1, 'jobs', 'theirs', decode(repeat('00', 32), 'hex'), 1, now(), now(), now() + interval '1 day')`); err != nil {
+					t.Fatal(err)
+				}
+				return func() { conn.Close(t.Context()) }
+			},
 			away: func() (back func()) {
 				c.Down()
 				return func() {
@@ -128,7 +139,10 @@ func TestErrors(t *testing.T) {
 type breakage struct {
 	table func(from, to string)
 	away  func() (back func())
+	open  func() (end func()) // a transaction of somebody's own that has the publish key "theirs" of the queue "jobs"; nil where there can be none
 }
+
+const heldByAnother = "the key, the `event_id` or the queue to delete is in a transaction of somebody's own that is [still open](enqueue.md#a-transaction-that-stays-open)"
 
 func checkErrors(t *testing.T, store string, b breakage) {
 	rows := contract(t)
@@ -167,6 +181,9 @@ func checkErrors(t *testing.T, store string, b breakage) {
 		check(r, true)
 	}
 	w.faults(t, b, check)
+	if b.open == nil {
+		seen[[2]string{"UNAVAILABLE", heldByAnother}] = true
+	}
 	for row := range rows {
 		if !seen[row] {
 			t.Errorf("no call here is answered %s: %s", row[0], row[1])
@@ -274,6 +291,13 @@ func (w *setting) faults(t *testing.T, b breakage, check func(refusal, bool)) {
 	check(refusal{invalid, body, nil, []string{"slowly", "20s", "parts"}, func() answer { return hear(t, slowly) }}, true)
 
 	const unavailable = "UNAVAILABLE"
+	if b.open != nil {
+		end := b.open()
+		check(refusal{unavailable, heldByAnother, nil, []string{"theirs", "transaction"}, func() answer {
+			return w.post(t, "/v1/queue/publish", object{"queue": "jobs", "payload": 1, "idempotency_key": "theirs"})
+		}}, true)
+		end()
+	}
 	var crowd []net.Conn
 	for range 80 {
 		c := w.dial(t)
