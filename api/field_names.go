@@ -189,7 +189,7 @@ var fields = map[string]field{
 	"key":                           {says: "The work's own name, of at most 512 bytes.", shortest: 1, longest: ledger.MaxKey},
 	"ledger.claim.key":              {says: "The work's own name, of at most 512 bytes; without it the payload's canonical hash.", shortest: 1, longest: ledger.MaxKey},
 	"ledger.claim.payload":          {says: "The work's content: a key known with other content is a mismatch."},
-	"work_hash":                     {says: "The SHA-256 of the work's content in hex, or another text that changes with it, in the payload's place.", min: 1, max: mostWorkHash},
+	"work_hash":                     {says: "The SHA-256 of the work's content in hex, or another text that changes with it, in the payload's place.", shortest: 1, longest: mostWorkHash},
 	"Claim.work_hash":               {says: "The SHA-256 of the work's content; null: not compared.", null: true},
 	"ledger.claim.policy":           {says: "idempotent: the receiver of the effect knows the key. once: it does not, so that there is no second try after one whose outcome is unknown.", enum: []string{string(ledger.Idempotent), string(ledger.Once)}, standard: string(ledger.Idempotent)},
 	"owner":                         {says: "Who asks, for the record: at most 255 bytes.", longest: ledger.MaxOwner},

@@ -160,16 +160,17 @@ func (g *shapes) of(t reflect.Type, where string) *schema {
 func (g *shapes) object(t reflect.Type, where string) *schema {
 	s := &schema{Type: "object", Properties: properties{}}
 	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			s.Properties = append(s.Properties, g.object(f.Type, cmp.Or(shapeNames[f.Type], where)).Properties...)
+			inner := g.object(f.Type, cmp.Or(shapeNames[f.Type], where))
+			s.Properties, s.Required = append(s.Properties, inner.Properties...), append(s.Required, inner.Required...)
 		case f.IsExported() && name != "-":
 			s.Properties = append(s.Properties, property{name, g.field(f.Type, where, name)})
+			if g.reply && options == "" { // else it may be left out
+				s.Required = append(s.Required, name)
+			}
 		}
-	}
-	if g.reply {
-		s.Required = s.Properties.names()
 	}
 	return s
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	projectFields = "project_id name created_at"
+	projectFields = "project_id name created_at credit_limit_usd"
 	keyFields     = "key_id project_id name scopes created_at expires_at revoked_at"
 )
 

@@ -13,7 +13,8 @@ func checkFIFO(t *testing.T, s *server) {
 	s.post(t, "/v1/queue/create", object{"name": "line", "type": "standard"}).refused(t, 409, "QUEUE_EXISTS")
 	s.post(t, "/v1/queue/update/line", object{"type": "fifo"}).refused(t, 400, "INVALID_ARGUMENT", "/type")
 	s.post(t, "/v1/queue/create", object{"name": "mixed", "dlq": "line-dlq"}).refused(t, 400, "INVALID_ARGUMENT", "/dlq")
-	s.post(t, "/v1/queue/create", object{"name": "mixed", "type": "fifo", "dead_letter_queue": "grp-dlq"}).refused(t, 400, "INVALID_ARGUMENT", "/dead_letter_queue")
+	s.queue(t, "plain", nil)
+	s.post(t, "/v1/queue/create", object{"name": "mixed", "type": "fifo", "dead_letter_queue": "plain-dlq"}).refused(t, 400, "INVALID_ARGUMENT", "/dead_letter_queue")
 	s.post(t, "/v1/queue/publish", object{"queue": "line", "payload": 1}).refused(t, 400, "INVALID_ARGUMENT", "/message_group_id")
 	s.post(t, "/v1/queue/publish", object{"queue": "line", "payload": 1, "message_group_id": "a", "priority": 1}).refused(t, 400, "INVALID_ARGUMENT", "/priority")
 	in := func(group string) object { return object{"message_group_id": group} }
