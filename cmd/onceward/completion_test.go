@@ -12,7 +12,7 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ words, want string }{
-		{"", "serve migrate receive verify bench queue endpoint event delivery ledger redrive project key health completion version"},
+		{"", "serve migrate receive verify bench queue endpoint event delivery ledger redrive project key account health completion version"},
 		{"queue pub", "publish publish-batch"},
 		{"queue stats --w", "--watch"},
 		{"queue update jobs --no-", "--no-content-dedup --no-require-receipt"},
