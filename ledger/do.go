@@ -39,7 +39,7 @@ type Try struct {
 type Effect func(ctx context.Context, t Try) (result []byte, err error)
 
 // Do does work whose receiver knows our key: send it Try.OpID, or the key, as an idempotency key. A try with an unknown outcome is made again
-// under it. The error is nil if the work is done, by this call or before.
+// under it. The error is nil if the work is done, by this call or before. A ctx that carries a transaction of the Store is refused, here as in Once and Handle.
 func (l *Ledger) Do(ctx context.Context, w Work, effect Effect) (Outcome, error) {
 	w.Policy = Idempotent
 	o := l.run(ctx, w, effect)
@@ -47,7 +47,8 @@ func (l *Ledger) Do(ctx context.Context, w Work, effect Effect) (Outcome, error)
 }
 
 // Once does work that its receiver cannot tell from a repetition (a mail, a payment without a key). It is never tried again after a try
-// whose outcome nobody knows: the key is stuck then, until a person resolves it. That the effect begins is on disk before it does.
+// whose outcome nobody knows: the key is stuck then, until a person resolves it. That the effect begins is on disk before it does. A key keeps the policy
+// under which it was first asked for: one that Do or Tx made is none that Once can protect.
 func (l *Ledger) Once(ctx context.Context, w Work, effect Effect) (Outcome, error) {
 	w.Policy = Once
 	o := l.run(ctx, w, effect)
@@ -63,6 +64,9 @@ func (l *Ledger) Handle(ctx context.Context, w Work, effect Effect) Disposition 
 }
 
 func (l *Ledger) run(ctx context.Context, w Work, effect Effect) Outcome {
+	if s, ok := l.c.Store.(interface{ Carries(context.Context) bool }); ok && s.Carries(ctx) {
+		return Outcome{err: errCarried, Wait: awayFor}
+	}
 	call, err := l.call(w)
 	if err != nil {
 		return Outcome{err: err}
@@ -90,6 +94,10 @@ func (l *Ledger) run(ctx context.Context, w Work, effect Effect) Outcome {
 	kind, in := kindOf(err)
 	return h.settle(ctx, kind, in, result, err)
 }
+
+// errCarried refuses an effect that the rollback of a transaction would leave without its key.
+var errCarried = errors.New("the context carries a transaction of the ledger's store: if that were undone, nothing would say that the effect was made; " +
+	"give a context from before it, or, for work within it, Tx")
 
 // call makes the request for a key.
 func (l *Ledger) call(w Work) (Call, error) {

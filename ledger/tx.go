@@ -23,6 +23,7 @@ func Tx[T any](ctx context.Context, l *Ledger, w Work, effect TxEffect[T]) (Outc
 type undone struct{ err error }
 
 func (u *undone) Error() string { return u.err.Error() }
+func (u *undone) Unwrap() error { return u.err } // the store runs again what the database undid for the sake of another
 
 func runTx[T any](ctx context.Context, l *Ledger, w Work, effect TxEffect[T]) Outcome {
 	db, ok := l.c.Store.(TxStore[T])

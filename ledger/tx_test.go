@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -211,4 +212,46 @@ func TestLongTransactionHoldsUpNobodyElse(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// What the database undid for the sake of another is run again, and is no try that failed.
+func TestTxRunAgain(t *testing.T) {
+	t.Parallel()
+	b := onPostgres(t)
+	l := b.ledger(t, func(c *ledger.Config) { c.MaxTries = 1 })
+	for _, code := range []string{"40001", "40P01"} {
+		runs := 0
+		o, err := ledger.Tx(t.Context(), l, work(code), func(ctx context.Context, tx *sql.Tx, y ledger.Try) ([]byte, error) {
+			if err := b.insert(ctx, tx, y.Key); err != nil {
+				return nil, err
+			}
+			if runs++; runs == 1 {
+				_, err := tx.ExecContext(ctx, "DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '"+code+"'; END $$")
+				return nil, fmt.Errorf("the effect: %w", err)
+			}
+			return nil, nil
+		})
+		if err != nil || runs != 2 || o.Claim.Attempt != 1 {
+			t.Errorf("%s: %v after %d runs, attempt %d", code, err, runs, o.Claim.Attempt)
+		}
+	}
+	check(t, "effects", b.effects(t), 2)
+}
+
+// An effect outside of a transaction is refused within it: a rollback would leave it made, and its key free for a second.
+func TestEffectWithinTransaction(t *testing.T) {
+	onBoth(t, func(t *testing.T, b base) {
+		l := b.ledger(t)
+		_, err := ledger.Tx(t.Context(), l, work("k"), func(ctx context.Context, tx *sql.Tx, _ ledger.Try) ([]byte, error) {
+			for what, do := range map[string]func(context.Context, ledger.Work, ledger.Effect) (ledger.Outcome, error){"Do": l.Do, "Once": l.Once} {
+				if o, err := do(ctx, work("mail"), never(t)); err == nil || o.Disposition().Action != ledger.Release {
+					t.Errorf("%s: %v, %s", what, err, o.Disposition().Action)
+				}
+			}
+			return nil, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -209,3 +209,20 @@ func TestTransactions(t *testing.T) {
 		t.Error("a claim in a transaction that is over")
 	}
 }
+
+// A store that was closed is none that comes back: nobody waits for it.
+func TestClosed(t *testing.T) {
+	each(t, func(t *testing.T, _ *sql.DB, s ledger.Store, install func(context.Context) error) {
+		if err := install(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a := ask(t, s, 0)
+		if err := s.(interface{ Close() error }).Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.SettleClaims(t.Context(), ledger.Word{Project: 1, Scope: "request", Key: "k", Fence: a.Claim.Fence, Kind: ledger.Succeeded})
+		if err == nil || fault.CodeOf(err) == fault.Unavailable || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -66,7 +66,7 @@ func away(err error) bool {
 	}
 	for _, is := range []error{
 		driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, context.DeadlineExceeded,
-		batch.ErrFull, batch.ErrClosed, errAgain,
+		batch.ErrFull, errAgain,
 	} {
 		if errors.Is(err, is) {
 			return true

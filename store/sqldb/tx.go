@@ -38,6 +38,9 @@ func (d *DB[T]) Join(ctx context.Context, tx T) context.Context {
 	return context.WithValue(ctx, txKey{d}, &txn{conn: d.engine.conn(tx)})
 }
 
+// Carries reports whether ctx carries a transaction of d's: one of InTx, or one that was joined.
+func (d *DB[T]) Carries(ctx context.Context) bool { return d.carried(ctx) != nil }
+
 // InTx runs f in a transaction: see [ledger.TxStore]. It does not begin one within another.
 func (d *DB[T]) InTx(ctx context.Context, f func(ctx context.Context, tx T) error) error {
 	if d.carried(ctx) != nil {
