@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -178,12 +179,13 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	s := onSQLite(t).store
 	for field, c := range map[string]ledger.Config{
-		"Store":    {Scope: "mail"},
-		"Scope":    {Store: s},
-		"Lease":    {Store: s, Scope: "mail", Lease: time.Millisecond},
-		"MaxTries": {Store: s, Scope: "mail", MaxTries: -1},
-		"Policy":   {Store: s, Scope: "mail", Policy: "twice"},
-		"Window":   {Store: s, Scope: "mail", Window: -1},
+		"Store":      {Scope: "mail"},
+		"Scope":      {Store: s},
+		"Lease":      {Store: s, Scope: "mail", Lease: time.Millisecond},
+		"MaxTries":   {Store: s, Scope: "mail", MaxTries: -1},
+		"2147483647": {Store: s, Scope: "mail", MaxTries: math.MaxInt32 + 1}, // no column holds more
+		"Policy":     {Store: s, Scope: "mail", Policy: "twice"},
+		"Window":     {Store: s, Scope: "mail", Window: -1},
 	} {
 		if _, err := ledger.NewLedger(c); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json/jsontext"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -74,8 +75,8 @@ func NewLedger(c Config) (*Ledger, error) {
 		return nil, fault.Invalid("/Policy", "Policy is %s; %s or %s", fault.Quote(string(c.Policy)), Idempotent, Once)
 	case c.Lease < MinLease || c.Lease > MaxLease:
 		return nil, fault.Invalid("/Lease", "Lease is %v; %v to %v", c.Lease, MinLease, MaxLease)
-	case c.MaxTries < 1:
-		return nil, fault.Invalid("/MaxTries", "MaxTries is %d; 1 at least", c.MaxTries)
+	case c.MaxTries < 1 || c.MaxTries > math.MaxInt32:
+		return nil, fault.Invalid("/MaxTries", "MaxTries is %d; 1 to %d", c.MaxTries, math.MaxInt32)
 	case c.Window < 0 || c.Keep < 0:
 		return nil, fault.Invalid("/Window", "Window is %v and Keep %v; neither can be below 0", c.Window, c.Keep)
 	}
