@@ -232,20 +232,6 @@ func TestPublishAndConsume(t *testing.T) {
 	}
 }
 
-// The payload is as deep as a body may be, and comes back.
-func TestDeepPayload(t *testing.T) {
-	t.Parallel()
-	r := open(t)
-	r.queue("jobs")
-	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	r.post("/v1/queue/publish", `{"queue":"jobs","payload":`+deep(9_990)+`,"idempotency_key":"k"}`).ok(nil)
-	if a := r.post("/v1/queue/consume", `{"queue":"jobs"}`).ok(nil); !strings.Contains(string(a.raw), `"payload":`+deep(9_990)+`,`) {
-		t.Errorf("consume: %.300s", a.raw)
-	}
-	r.post("/v1/queue/publish", `{"queue":"jobs","payload":`+deep(10_000)+`,"idempotency_key":"k"}`).fails(400, "INVALID_ARGUMENT", "*")
-	r.post("/v1/webhooks/events", `{"event_type":"deep","payload":`+deep(9_999)+`,"idempotency_key":"k"}`).ok(nil)
-}
-
 func TestWaitedForMessage(t *testing.T) {
 	t.Parallel()
 	r := open(t)

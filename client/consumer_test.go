@@ -1,8 +1,8 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
-	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,7 +47,7 @@ func bubble(t *testing.T, test func(t *testing.T, c *client.Client, gate *gate))
 	})
 }
 
-// gate stands before a server and counts its calls; it can be shut.
+// gate stands before a server and counts its calls; it can be shut, and an answer with the payload "spoilt" in it is no JSON behind it.
 type gate struct {
 	shut  atomic.Bool
 	mu    sync.Mutex
@@ -65,9 +65,17 @@ func (g *gate) before(h http.Handler) http.Handler {
 		if g.shut.Load() {
 			panic(http.ErrAbortHandler) // the connection breaks off
 		}
-		h.ServeHTTP(w, q)
+		h.ServeHTTP(spoiling{w}, q)
 	})
 }
+
+type spoiling struct{ http.ResponseWriter }
+
+func (w spoiling) Write(p []byte) (int, error) {
+	return w.ResponseWriter.Write(bytes.ReplaceAll(p, []byte(`"spoilt"`), []byte(`[spoilt}`)))
+}
+
+func (w spoiling) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (g *gate) count(path string) int {
 	g.mu.Lock()
@@ -374,8 +382,7 @@ func TestConsumerAndTheServer(t *testing.T) {
 // An answer that cannot be read ends nothing: what makes it so is dead-lettered after its receives, and the rest goes on.
 func TestConsumerAndAnAnswerThatCannotBeRead(t *testing.T) {
 	bubble(t, func(t *testing.T, c *client.Client, _ *gate) {
-		deep := jsontext.Value(strings.Repeat("[", 9999) + strings.Repeat("]", 9999)) // which no decoder of ours takes in an envelope
-		if _, err := c.Publish(t.Context(), "jobs", client.NewMessage{Payload: deep}); err == nil {
+		if _, err := c.Publish(t.Context(), "jobs", client.NewMessage{Payload: "spoilt"}); err == nil {
 			t.Fatal("its answer, which has the payload in it, was read: the test shows nothing")
 		}
 		var done atomic.Int64

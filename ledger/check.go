@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -95,7 +96,7 @@ func (w *Word) Check() error {
 		e.Field = "/result"
 		return e
 	}
-	return nil
+	return canon.CheckDepth("/result", w.Result)
 }
 
 func checkFence(fence int64) error {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/account"
+	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -34,6 +35,9 @@ func (p *Publish) Check() error {
 		e := fault.New(fault.MessageTooLarge, "the payload has %d bytes; the limit is %d", len(p.Body), MaxPayload)
 		e.Field, e.Hint = "/payload", "store the content elsewhere and publish its id"
 		return e
+	}
+	if err := canon.CheckDepth("/payload", p.Body); err != nil {
+		return err
 	}
 	if strings.HasPrefix(p.Key, contentKey) {
 		return fault.Invalid("/idempotency_key", "the idempotency key %s is not printable", fault.Quote(p.Key))

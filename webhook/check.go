@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 )
@@ -192,6 +193,9 @@ func (n *NewEvent) Check() error {
 		return e
 	case !jsontext.Value(n.Payload).IsValid():
 		return fault.Invalid("/payload", "payload is not JSON in UTF-8 with each name once")
+	}
+	if err := canon.CheckDepth("/payload", n.Payload); err != nil {
+		return err
 	}
 	return checkTenant(n.Tenant)
 }
