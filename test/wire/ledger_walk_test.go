@@ -64,7 +64,7 @@ func (p *post) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked[order.ID]++; p.asked[order.ID] == 1 {
-		http.Error(w, "not now", 503)
+		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return
 	}
 	op := r.Header.Get("Idempotency-Key")
