@@ -55,7 +55,7 @@ func (s *byCallers) Close() error {
 }
 
 // publishAreas are the suite's parts that publish and send most.
-var publishAreas = []string{"audit", "publish", "receive", "wait", "events"}
+var publishAreas = []string{"audit", "publish", "content", "receive", "wait", "events"}
 
 // suiteByCallers runs the suite's parts that publish and send, in transactions of callers.
 func suiteByCallers(t *testing.T, like byCallers) {

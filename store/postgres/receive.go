@@ -81,6 +81,9 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 	if err == pgx.ErrNoRows {
 		return q, queue.NoQueue(r.Queue)
 	}
+	if q.fifo {
+		q.from = 0
+	}
 	db.wakes.looked(name, full, time.Since(start))
 	if r.Visibility > 0 {
 		q.lease = seconds(r.Visibility)

@@ -82,7 +82,8 @@ func (m *wakeMarks) folded(q namedQueue, through int64) {
 	}
 }
 
-// fold gives messages of a queue that were published inside transactions of others their groups, those after the wake from.
+// fold gives messages of a queue that were published inside transactions of others their groups, those after the wake from. Of a fifo queue that is
+// 0: what is passed by would be overtaken by what comes next of its group.
 func (db *DB) fold(ctx context.Context, q namedQueue, id, from int64) (folded int, err error) {
 	for range foldRounds {
 		var last int64
@@ -112,7 +113,9 @@ func (db *DB) fold(ctx context.Context, q namedQueue, id, from int64) (folded in
 			continue
 		}
 		db.wakes.folded(q, last)
-		from = last
+		if from > 0 {
+			from = last
+		}
 	}
 	return folded, nil
 }

@@ -8,6 +8,16 @@ var ofCallers = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestCommitWakesWaiting", "received 0"}},
 	},
 	{
+		id: "callers-fold-alone", holds: "H-Q26", out: "one at a time gives a fifo queue's messages of callers' transactions their places (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/sql/wakes_fold.sql", old: " AND (SELECT pg_try_advisory_xact_lock(1936288617, hashint8($1)))", new: ""}},
+		caught: []catch{{onPostgres, "store/postgres", "TestFIFOFoldsOneAfterTheOther", "received "}},
+	},
+	{
+		id: "callers-fold-all", holds: "H-Q26", out: "no look for a fifo queue's messages of callers' transactions begins at a mark (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/receive.go", old: "\tif q.fifo {\n\t\tq.from = 0", new: "\tif q.fifo && full {\n\t\tq.from = 0"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestFIFOFoldPassesNothingBy", "received "}},
+	},
+	{
 		id: "held-key-passed-by", holds: "I15", out: "a lane passes by a publish key that is in a caller's open transaction (on SQLite no caller has a transaction in the store)",
 		edits: []edit{{
 			file: "store/postgres/sql/publish.sql", old: "CASE WHEN key = '' OR $12 = '' THEN false", new: "CASE WHEN key = '' OR $12 = $12 THEN false",

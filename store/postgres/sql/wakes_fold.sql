@@ -1,9 +1,9 @@
 -- $1 queue, $2 after this wake, $3 up to this one; $4 names of groups, $5 their ids, $6 a tick since which each is there. Gives messages that were published
--- inside transactions of others their groups, and the groups their turn. Wakes that another is at are passed by, and those whose group has gone stay; of
--- a message that has gone none does. In a fifo group a message has its place from here on, under the group's lock. Answers the time and how many wakes are done, and how many were looked at. Locks are wakes, messages, groups.
+-- inside transactions of others their groups, and the groups their turn. One of a queue at a time, or a later message of a group would overtake those that another has
+-- in hand: while somebody is at it there is nothing to do. Wakes whose group has gone stay; of a message that has gone none does. In a fifo group a message has its place from here on, under the group's lock. Answers the time and how many wakes are done, and how many were looked at. Locks are wakes, messages, groups.
 WITH w AS MATERIALIZED (
   SELECT w.id, w.message, u.gid, u.tick FROM wakes w JOIN unnest($4::text[], $5::bigint[], $6::bigint[]) AS u(name, gid, tick) ON u.name COLLATE "C" = w.name
-  WHERE w.queue = $1 AND w.id > $2 AND w.id <= $3 ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
+  WHERE w.queue = $1 AND w.id > $2 AND w.id <= $3 AND (SELECT pg_try_advisory_xact_lock(1936288617, hashint8($1))) ORDER BY w.id FOR UPDATE OF w SKIP LOCKED
 ), l AS MATERIALIZED (
   SELECT m.id, m.vis, w.gid, w.tick FROM w JOIN messages m ON m.id = w.message WHERE m.gid = -1 ORDER BY m.id FOR UPDATE OF m
 ), gl AS MATERIALIZED (

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+
+	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/queue"
+)
+
+// inCallers publishes to groups of the line in a transaction of a caller's own, and commits it.
+func inCallers(t *testing.T, db *DB, groups ...string) (last int64) {
+	t.Helper()
+	tx := begun(t, db.pool)
+	for _, g := range groups {
+		last = publishTx(t, tx, queue.Publish{Queue: "line", Group: g}).ID
+	}
+	commit(t, tx)
+	return last
+}
+
+// inOrder receives one after the other and sees that each is the next of those wanted.
+func inOrder(t *testing.T, db *DB, wanted ...int64) {
+	t.Helper()
+	for i, id := range wanted {
+		m := receive(t, db, "line", 1)
+		if len(m) != 1 || m[0].ID != id {
+			t.Fatalf("%d: received %v, want %d of %v", i, m, id, wanted)
+		}
+		ack(t, db, m)
+	}
+}
+
+// Who gives callers' messages their places is held up at one group: nobody else gives a later message of another group a place before those that it has in hand.
+func TestFIFOFoldsOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	a, b := openAt(t, url), openAt(t, url)
+	if _, err := a.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "line", FIFO: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []string{"slow", "g"} {
+		ack(t, a, func() []queue.Message {
+			publish(t, a, queue.Publish{Queue: "line", Group: g})
+			return receive(t, a, "line", 1)
+		}())
+	}
+	first := inCallers(t, a, "slow", "g")
+	release := holding(t, a, "SELECT id FROM groups WHERE name = 'slow' FOR UPDATE")
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.foldAll(context.WithoutCancel(t.Context()), 100)
+		done <- err
+	}()
+	blocked(t, a)
+	second := inCallers(t, b, "g")
+	if m := receive(t, b, "line", 1); len(m) != 0 {
+		t.Errorf("received %d, want nothing while %d is being given its place", m[0].ID, first)
+		ack(t, b, m)
+	}
+	release()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	ack(t, b, receive(t, b, "line", 1)) // of slow
+	inOrder(t, b, first, second)
+}
+
+// A look for callers' messages that begins at the mark would pass by one whose transaction took long, and give one that was sent once that was committed its place before it.
+func TestFIFOFoldPassesNothingBy(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	q, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "line", FIFO: new(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := begun(t, db.pool)
+	first := publishTx(t, long, queue.Publish{Queue: "line", Group: "g"}).ID
+	inOrder(t, db, inCallers(t, db, "g"))
+	name := namedQueue{1, q.Name}
+	for range 2 { // looks that took long: from now on they begin at the mark
+		db.wakes.looked(name, true, lowFrom)
+	}
+	db.wakes.folded(name, query[int64](t, db, "SELECT pg_sequence_last_value(pg_get_serial_sequence('wakes', 'id'))"))
+	commit(t, long)
+	inOrder(t, db, first, inCallers(t, db, "g"))
+}
