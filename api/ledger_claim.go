@@ -7,11 +7,9 @@ import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"fmt"
-	"slices"
 	"time"
 	"uuid"
 
-	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
@@ -117,7 +115,7 @@ func setWork(k *ledger.Call, r *claimRequest) error {
 		}
 		return nil
 	}
-	h, err := payloadHash(r.Payload)
+	h, err := ledger.Fingerprint(r.Payload)
 	if err != nil {
 		return err
 	}
@@ -131,16 +129,6 @@ func setWork(k *ledger.Call, r *claimRequest) error {
 		k.Key = hex.EncodeToString(h)
 	}
 	return nil
-}
-
-// payloadHash is the SHA-256 of a payload's canonical form.
-func payloadHash(payload jsontext.Value) ([]byte, error) {
-	form, err := canon.Append(nil, slices.Clone(payload))
-	if err != nil {
-		return nil, fmt.Errorf("write a payload's form: %w", err)
-	}
-	h := sha256.Sum256(form)
-	return h[:], nil
 }
 
 // grantID gives the id of one call, a fresh one if it came without.

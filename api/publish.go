@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json/jsontext"
-	"slices"
 
 	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
@@ -55,11 +54,11 @@ func (it *publishItem) message(project int64, name string) (queue.Publish, error
 }
 
 func sameJSON(a, b jsontext.Value) bool {
-	x, err := canon.Append(nil, slices.Clone(a))
+	x, err := canon.Append(nil, a)
 	if err != nil {
 		return false
 	}
-	y, err := canon.Append(nil, slices.Clone(b))
+	y, err := canon.Append(nil, b)
 	return err == nil && bytes.Equal(x, y)
 }
 

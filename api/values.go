@@ -112,7 +112,7 @@ func (w *whole) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
-		form, _ := canon.Append(nil, v.Clone()) // its digits, "e", and the power of ten of the last
+		form, _ := canon.Append(nil, v) // its digits, "e", and the power of ten of the last
 		digits, power, _ := strings.Cut(string(form), "e")
 		zeros, err := strconv.Atoi(cmp.Or(power, "0")) // 0 has none
 		if err != nil || zeros < 0 || zeros > 18 {

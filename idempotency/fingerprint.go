@@ -1,11 +1,9 @@
 package idempotency
 
 import (
-	"encoding/json/jsontext"
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/onceward/onceward/internal/canon"
@@ -24,7 +22,7 @@ func fingerprint(r *http.Request, body []byte) ([32]byte, error) {
 		if isJSON && encoding == "" && len(body) > 0 {
 			form = "json"
 			delete(params, "charset") // which means nothing here: JSON is UTF-8
-			canonical, err := canon.Append(nil, jsontext.Value(slices.Clone(body)))
+			canonical, err := canon.Append(nil, body)
 			if err != nil {
 				return [32]byte{}, fault.New(fault.InvalidArgument, "the body is no JSON that can be compared: %v", err).
 					WithHint("send one JSON value in UTF-8, each name once in its object")

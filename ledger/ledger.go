@@ -3,12 +3,10 @@ package ledger
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json/jsontext"
 	"fmt"
 	"log/slog"
 	"math"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/onceward/onceward/internal/canon"
@@ -98,7 +96,7 @@ func doubling(try int) time.Duration {
 // Fingerprint makes the hash of a JSON payload, for [Work]: two that mean the same have one (RFC 8785's order of members and form of text,
 // numbers by their exact decimal value), two that differ never do. For what is not JSON take sha256.Sum256 of its bytes.
 func Fingerprint(payload []byte) ([]byte, error) {
-	form, err := canon.Append(nil, jsontext.Value(slices.Clone(payload)))
+	form, err := canon.Append(nil, payload)
 	if err != nil {
 		return nil, fault.Invalid("/payload", "the payload is not JSON that can be compared: %v", err).
 			WithHint("a name that stands twice, a lone surrogate and bad UTF-8 are refused; take sha256.Sum256 of what is not JSON")

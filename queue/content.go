@@ -1,10 +1,8 @@
 package queue
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json/jsontext"
 	"fmt"
 
 	"github.com/onceward/onceward/internal/canon"
@@ -19,7 +17,7 @@ func (p Publish) ByContent() (Publish, error) {
 	if p.Key != "" {
 		return p, nil
 	}
-	form, err := canon.Append(nil, jsontext.Value(bytes.Clone(p.Body)))
+	form, err := canon.Append(nil, p.Body)
 	if err != nil {
 		return p, fmt.Errorf("the payload's canonical form: %w", err)
 	}

@@ -48,7 +48,7 @@ func (p *Publish) hash() ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		b = appendPart(appendPart(b, name), p.Headers[name])
 	}
-	b, err := canon.Append(b, slices.Clone(p.Body))
+	b, err := canon.Append(b, p.Body)
 	h := sha256.Sum256(b)
 	return h[:], err
 }
