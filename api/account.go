@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json/jsontext"
 	"errors"
+	"strings"
 
 	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/fault"
@@ -24,7 +25,7 @@ type optionalDollars struct {
 	u           account.USD
 }
 
-const wantDollars = "an amount of dollars, 0 to 1000000000, with at most 9 digits after the point and no exponent"
+const wantDollars = "an amount of dollars, 0 to 1000000000, with at most 9 digits after the point"
 
 // UnmarshalJSONFrom reads a number or null.
 func (o *optionalDollars) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -37,12 +38,25 @@ func (o *optionalDollars) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		*o = optionalDollars{null: true}
 		return nil
 	case '0':
-		if u, err := account.ParseUSD(string(v)); err == nil {
+		if u, err := account.ParseUSD(written(v)); err == nil {
 			*o = optionalDollars{given: true, u: u}
 			return nil
 		}
 	}
 	return valueError(v, wantDollars)
+}
+
+// written gives a number without the exponent that many a client writes of a small amount: 6e-05. What is out of any range stays as it is.
+func written(v jsontext.Value) string {
+	digits, power, ok := decimal(v)
+	switch {
+	case !ok || digits[0] == '-':
+		return string(v)
+	case power >= 0:
+		return digits + strings.Repeat("0", power)
+	}
+	digits = strings.Repeat("0", max(0, 1-power-len(digits))) + digits
+	return digits[:len(digits)+power] + "." + digits[len(digits)+power:]
 }
 
 func (o optionalDollars) ptr() *account.USD {

@@ -98,6 +98,14 @@ func parseTime(s string) (time.Time, bool) {
 	return t.UTC().Truncate(time.Microsecond), err == nil && t.Year() >= 1970
 }
 
+// decimal takes a number apart into its digits, without zeros at the end, and the power of ten of the last; false if that is beyond 18.
+func decimal(v jsontext.Value) (digits string, power int, ok bool) {
+	form, _ := canon.Append(nil, v)
+	digits, e, _ := strings.Cut(string(form), "e")
+	power, err := strconv.Atoi(cmp.Or(e, "0")) // 0 has none
+	return digits, power, err == nil && -18 <= power && power <= 18
+}
+
 // whole is a whole number in a request, in any form that JSON has for one: 7, 7.0 and 70e-1 are the same.
 type whole int64
 
@@ -112,13 +120,11 @@ func (w *whole) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
-		form, _ := canon.Append(nil, v) // its digits, "e", and the power of ten of the last
-		digits, power, _ := strings.Cut(string(form), "e")
-		zeros, err := strconv.Atoi(cmp.Or(power, "0")) // 0 has none
-		if err != nil || zeros < 0 || zeros > 18 {
+		digits, power, ok := decimal(v)
+		if !ok || power < 0 {
 			return valueError(v, wantWhole)
 		}
-		if n, err = strconv.ParseInt(digits+strings.Repeat("0", zeros), 10, 64); err != nil {
+		if n, err = strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64); err != nil {
 			return valueError(v, wantWhole)
 		}
 	}

@@ -62,11 +62,11 @@ func (c *Claim) Grant(now time.Time, g Grant) Ruling {
 		if c.GrantID == g.GrantID && c.Owner == g.Owner {
 			return Ruling{Verdict: Granted, Repeated: true}
 		}
-		return Ruling{Verdict: Busy, Wait: max(minWait, c.LeaseUntil.Sub(now))}
+		return Ruling{Verdict: Busy, Wait: max(minWait, c.LeaseUntil.Sub(now)), Lost: g.Lost}
 	case c.GrantID != "" && c.GrantID == g.GrantID:
-		return Ruling{Verdict: Busy, Wait: max(minWait, c.NextAt.Sub(now))} // its grant is over: a new call needs a new id
+		return Ruling{Verdict: Busy, Wait: max(minWait, c.NextAt.Sub(now)), Lost: g.Lost} // its grant is over: a new call needs a new id
 	case c.State == Retry && c.NextAt.After(now):
-		return Ruling{Verdict: Busy, Wait: max(minWait, c.NextAt.Sub(now))}
+		return Ruling{Verdict: Busy, Wait: max(minWait, c.NextAt.Sub(now)), Lost: g.Lost}
 	}
 	if g.Lost {
 		return Ruling{Verdict: Busy, Wait: minWait, Lost: true}

@@ -252,7 +252,7 @@ func TestLost(t *testing.T) {
 		k, now := in(t, Idempotent, c.events...)
 		before := *k
 		r := k.Grant(now, Grant{GrantID: "late", Lease: time.Minute, Lost: true})
-		if r.Verdict != c.verdict || r.Changed || r.Verdict == Busy && r.Wait < time.Second || !reflect.DeepEqual(before, *k) {
+		if r.Verdict != c.verdict || r.Changed || r.Lost != (r.Verdict == Busy) || r.Verdict == Busy && r.Wait < time.Second || !reflect.DeepEqual(before, *k) {
 			t.Errorf("%v: %+v, now %+v", c.events, r, *k)
 		}
 	}

@@ -74,10 +74,12 @@ func checkCosts(t *testing.T, s *server) {
 	is(t, "balance", s.call(t, "GET", "/v1/account/balance", nil, as...).ok(t), object{"balance_usd": 0.00001, "spent_usd": 0.00004, "credit_limit_usd": 0.00005})
 	path := "/v1/projects/" + text(p["project_id"])
 	s.call(t, "PATCH", path, object{"credit_limit_usd": 1}, as...).refused(t, 403, "FORBIDDEN")
-	for body, field := range map[string]string{`{}`: "/credit_limit_usd", `{"credit_limit_usd":-1}`: "/credit_limit_usd", `{"credit_limit_usd":"1"}`: "/credit_limit_usd", `{"credit_limit_usd":0.0000000001}`: "/credit_limit_usd", `{"name":"x"}`: "/name"} {
+	for body, field := range map[string]string{`{}`: "/credit_limit_usd", `{"credit_limit_usd":-1}`: "/credit_limit_usd", `{"credit_limit_usd":"1"}`: "/credit_limit_usd", `{"credit_limit_usd":0.0000000001}`: "/credit_limit_usd", `{"credit_limit_usd":1e-10}`: "/credit_limit_usd", `{"credit_limit_usd":1e10}`: "/credit_limit_usd", `{"credit_limit_usd":1e999999999999}`: "/credit_limit_usd", `{"name":"x"}`: "/name"} {
 		s.call(t, "PATCH", path, body).refused(t, 400, "INVALID_ARGUMENT", field)
 	}
-	is(t, "raised", s.call(t, "PATCH", path, object{"credit_limit_usd": 0.00006}).ok(t), object{"credit_limit_usd": 0.00006, "name": "poor"})
+	for _, form := range []string{"6e-5", "6E-05", "0.6e-4", "60e-6", "600e-7", "0.00006000000000000"} { // as Python and JavaScript write small numbers
+		is(t, "raised to "+form, s.call(t, "PATCH", path, `{"credit_limit_usd":`+form+`}`).ok(t), object{"credit_limit_usd": 0.00006, "name": "poor"})
+	}
 	s.post(t, "/v1/queue/publish", one, append([]string{"Idempotency-Key", "later"}, as...)...).costs(t, "0.00002")
 	s.post(t, "/v1/queue/publish", one, as...).refused(t, 402, "INSUFFICIENT_CREDIT")
 	s.call(t, "PATCH", path, object{"credit_limit_usd": nil}).ok(t)

@@ -37,6 +37,7 @@ func checkLinks(t *testing.T, s *server) {
 
 	a := s.claim(t, "granted", "links", "k", carried("links", young, object{"lease_seconds": 30}))
 	is(t, "the key's message", s.lookUp(t, "links", "k"), object{"message_id": young["message_id"]})
+	is(t, "by an older receipt, while it is held", s.claim(t, "busy", "links", "k", carried("links", old, nil)), object{"reason": "lease_lost"})
 	claim(with(carried("links", young, nil), object{"key": "another"})).refused(t, 409, "CONFLICT")
 	// The heartbeat is the message's too.
 	b := s.say(t, "begin", "links", "k", a["fence"], object{"lease_seconds": 600})
