@@ -19,8 +19,11 @@ func TestExports(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *child.Server, c *client.Client) {
 				db := pgtest.Database(t)
 				env := []string{"ONCEWARD_URL=" + s.URL, "DATABASE_URL=" + db}
-				api := start(t, command(t, language, "api"), env...)
 				worker := start(t, command(t, language, "worker"), env...)
+				if _, err := c.Queue(t.Context(), "exports"); err != nil {
+					t.Fatalf("the worker, started first, waits for a queue that is not there: %v", err)
+				}
+				api := start(t, command(t, language, "api"), env...)
 
 				id := post(t, api.url, "k1", `{"format":"csv"}`, 202)
 				for range 2 {

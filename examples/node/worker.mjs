@@ -8,6 +8,7 @@ const QUEUE = "exports", LEASE = 5, LANES = 4;
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: LANES });
 await pool.query(`CREATE TABLE IF NOT EXISTS exports (id text NOT NULL, format text NOT NULL, made_at timestamptz NOT NULL DEFAULT now())`);
 await pool.query(`CREATE TABLE IF NOT EXISTS jobs_done (key text PRIMARY KEY, done_at timestamptz NOT NULL DEFAULT now())`);
+await call("/v1/queue/create", { name: QUEUE }); // whoever comes first makes it
 
 // once does the work of a key in a transaction. A second worker with the same key waits at the row, and then finds it done.
 async function once(key, work) {

@@ -50,6 +50,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	if _, err := onceward.CreateQueue(ctx, client.NewQueue{Name: "exports"}); err != nil { // whoever comes first makes it
+		return err
+	}
 	fmt.Println("working")
 	return client.Consumer{Client: onceward, Queue: "exports", Visibility: 5 * time.Second, Handle: func(ctx context.Context, m *client.Message) error {
 		return handle(ctx, l, m)
