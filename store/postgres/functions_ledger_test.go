@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -223,11 +224,16 @@ func TestLedgerBySQLEdges(t *testing.T) {
 	for _, call := range []string{
 		`onceward_claim('', 'k')`, `onceward_claim('s', NULL)`, `onceward_claim('s', repeat('k', 513))`, `onceward_claim('s', 'k', lease_seconds => 0.5)`, `onceward_claim('s', 'k', lease_seconds => 43201)`,
 		`onceward_claim('s', 'k', policy => 'maybe')`, `onceward_claim('s', 'k', work_hash => 'short')`, `onceward_claim('s', 'k', max_attempts => 0)`, `onceward_claim('s', 'k', receiver_window_seconds => 0)`,
+		`onceward_claim(repeat('s', 129), 'k')`, `onceward_claim('é', 'k')`, `onceward_claim(NULL, 'k')`, `onceward_claim('s', 'k', max_attempts => 1001)`, `onceward_claim('s', 'k', receiver_window_seconds => 315360001)`,
+		`onceward_claim('s', 'k', owner => repeat('o', 256))`, `onceward_fail('s', 'k', 1, retry_in_seconds => 604801)`,
 		`onceward_fail('s', 'k', 1, 'maybe')`, `onceward_fail('s', 'k', 1, retry_in_seconds => -1)`, `onceward_begin('s', 'k', 1, 0)`,
 	} {
 		if _, err := db.pool.Exec(t.Context(), "SELECT "+call); sqlState(err) != "OW400" {
 			t.Errorf("%s: %v, want OW400", call, err)
 		}
+	}
+	if _, err := db.pool.Exec(t.Context(), "SELECT onceward_complete('s', 'k', 1, convert_to(repeat('r', 262145), 'UTF8'))"); sqlState(err) != "OW413" {
+		t.Errorf("a result of more than HTTP takes: %v, want OW413", err)
 	}
 	for _, call := range []string{`onceward_complete('s', 'none', 1)`, `onceward_fail('s', 'none', 1)`, `onceward_begin('s', 'none', 1)`} {
 		if reason := query[string](t, db, "SELECT reason FROM "+call); reason != "not_found" {
@@ -253,5 +259,32 @@ func TestLedgerBySQLEdges(t *testing.T) {
 	}
 	if n := count(t, db, "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM bodies)"); n != 0 {
 		t.Errorf("the dead letter of a key that is done is still there")
+	}
+}
+
+// Whoever may call a function may call it from a schema of its own, and a payload's hash is that of a claim over HTTP.
+func TestWorkHashInSQL(t *testing.T) {
+	t.Parallel()
+	db, _ := withFunctions(t)
+	v := `{"b": [1.50, {"é": null}], "a": "\u00e9"}`
+	want, err := ledger.Fingerprint([]byte(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = pgx.BeginFunc(t.Context(), db.pool, func(tx pgx.Tx) error {
+		var got []byte
+		if _, err := tx.Exec(t.Context(), "SET LOCAL search_path = pg_catalog"); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(t.Context(), "SELECT public.onceward_work_hash($1::text::json)", v).Scan(&got); err != nil {
+			return err
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%x in SQL, %x elsewhere", got, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

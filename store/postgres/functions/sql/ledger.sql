@@ -6,8 +6,10 @@ CREATE OR REPLACE FUNCTION onceward_key(p_project bigint, p_scope text, p_key te
 DECLARE
   h bytea := onceward_key_hash(p_project, p_scope, p_key);
 BEGIN
-  IF octet_length(p_key) NOT BETWEEN 1 AND 512 OR octet_length(p_scope) NOT BETWEEN 1 AND 512 OR p_key IS NULL OR p_scope IS NULL THEN
-    RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = 'scope and key must each be 1 to 512 bytes';
+  IF NOT coalesce(p_scope ~ '^[ -~]{1,128}$' COLLATE "C", false) THEN
+    RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = 'scope must be 1 to 128 printable ASCII characters that name the kind of work';
+  ELSIF NOT coalesce(octet_length(p_key) BETWEEN 1 AND 512, false) THEN
+    RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = format('key has %s bytes; it must have 1 to 512', coalesce(octet_length(p_key), 0));
   END IF;
   PERFORM pg_advisory_xact_lock_shared(1668050291, get_byte(h, 0) * 4 + get_byte(h, 1) / 64);
   RETURN QUERY SELECT * FROM worker_claims c WHERE c.hash = h FOR UPDATE;
@@ -28,6 +30,11 @@ $$;
 CREATE OR REPLACE FUNCTION onceward_refused(p_claim bigint, p_reason text, p_fence bigint, p_word text) RETURNS void LANGUAGE sql AS $$
   SELECT onceward_note(p_claim, CASE p_reason WHEN 'fenced' THEN 'fenced' ELSE 'refused' END, coalesce(p_fence, 0), NULL, p_word);
   SELECT onceward_trim(p_claim)
+$$;
+
+-- The work_hash of a payload, as HTTP makes it. It is volatile so that it is guarded as the others are, and finds what it calls from whatever schema it is called.
+CREATE OR REPLACE FUNCTION onceward_work_hash(payload json) RETURNS bytea LANGUAGE sql VOLATILE STRICT AS $$
+  SELECT sha256(convert_to(onceward_canonical(payload), 'UTF8'))
 $$;
 
 -- Asks for a key, which is made if it is new (ledger.Claim.Grant). The verdict: granted (do the work under the fence), done (with the result), busy (come again
@@ -52,8 +59,9 @@ BEGIN
   wrong := CASE
     WHEN NOT coalesce(lease_seconds BETWEEN 1 AND 43200, false) THEN format('lease_seconds is %s; it must be 1 to 43200', lease_seconds)
     WHEN NOT coalesce(policy IN ('idempotent', 'once'), false) THEN 'policy must be idempotent or once'
-    WHEN NOT coalesce(max_attempts BETWEEN 1 AND 1000000, false) THEN format('max_attempts is %s; it must be 1 to 1000000', max_attempts)
-    WHEN NOT coalesce(receiver_window_seconds > 0 AND receiver_window_seconds < 1e9, true) THEN format('receiver_window_seconds is %s; it must be above 0, or NULL (for ever)', receiver_window_seconds)
+    WHEN NOT coalesce(max_attempts BETWEEN 1 AND 1000, false) THEN format('max_attempts is %s; it must be 1 to 1000', max_attempts)
+    WHEN NOT coalesce(receiver_window_seconds BETWEEN 1 AND 315360000, true) THEN format('receiver_window_seconds is %s; it must be 1 to 315360000, or NULL (for ever)', receiver_window_seconds)
+    WHEN octet_length(owner) > 255 THEN format('owner has %s bytes; at most 255', octet_length(owner))
     WHEN octet_length(work_hash) <> 32 THEN format('work_hash has %s bytes; it must have 32: sha256(…)', octet_length(work_hash)) END;
   IF wrong IS NOT NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = wrong;
@@ -173,6 +181,9 @@ DECLARE
   v_tries int;
   v_amb boolean;
 BEGIN
+  IF octet_length(p_result) > 262144 THEN
+    RAISE EXCEPTION USING ERRCODE = 'OW413', MESSAGE = format('result has %s bytes; at most 262144', octet_length(p_result)), HINT = 'keep the result elsewhere, and give where it is';
+  END IF;
   applied := false;
   SELECT * INTO c FROM onceward_key(onceward_project(p_project), p_scope, p_key);
   IF NOT FOUND THEN
@@ -231,8 +242,8 @@ CREATE OR REPLACE FUNCTION onceward_fail(scope text, key text, fence bigint, kin
 BEGIN
   IF NOT coalesce(kind IN ('definite', 'permanent', 'ambiguous', 'given_back'), false) THEN
     RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = 'kind must be definite, permanent, ambiguous or given_back';
-  ELSIF NOT coalesce(retry_in_seconds BETWEEN 0 AND 31536000, false) THEN
-    RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = format('retry_in_seconds is %s; it must be 0 to 31536000', retry_in_seconds);
+  ELSIF NOT coalesce(retry_in_seconds BETWEEN 0 AND 604800, false) THEN
+    RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = format('retry_in_seconds is %s; it must be 0 to 604800', retry_in_seconds);
   END IF;
   SELECT w.applied, w.state, w.reason INTO applied, state, reason FROM onceward_word(scope, key, fence, kind, retry_in_seconds, error, NULL, project) w;
 END $$;
