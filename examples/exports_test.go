@@ -1,11 +1,14 @@
 package examples
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/client"
 	"github.com/onceward/onceward/internal/child"
@@ -25,6 +28,7 @@ func TestExports(t *testing.T) {
 				}
 				api := start(t, command(t, language, "api"), env...)
 
+				goOn := hold(t, db) // the worker is in the middle of the first until it is killed
 				id := post(t, api.url, "k1", `{"format":"csv"}`, 202)
 				for range 2 {
 					if again := post(t, api.url, "k1", `{"format":"csv"}`, 202); again != id {
@@ -36,6 +40,7 @@ func TestExports(t *testing.T) {
 
 				worker.says(t, "begun "+id)
 				worker.kill()
+				goOn()
 				if n := rows(t, db, "SELECT count(*) FROM exports"); n != 0 {
 					t.Fatalf("%d exports were made by a worker that was killed in the middle of the first", n)
 				}
@@ -69,6 +74,19 @@ func TestExports(t *testing.T) {
 			})
 		})
 	}
+}
+
+// hold keeps exports from being written until what it answers is called.
+func hold(t *testing.T, db string) (goOn func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE exports IN SHARE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() { conn.Close(context.WithoutCancel(t.Context())) }
 }
 
 // post asks for an export and gives its id.

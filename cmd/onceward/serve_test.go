@@ -18,7 +18,7 @@ func TestServeZero(t *testing.T) {
 		{func(c *serveCmd) { c.DeliverySlack = 0 }, "--delivery-slack is 0s"},
 		{func(c *serveCmd) { c.SendConcurrency = 0 }, "--send-concurrency is 0"},
 	} {
-		s := serveCmd{Store: "sqlite:a.db", Grace: time.Second, DeliverySlack: time.Second, SendConcurrency: 1, MaxConnections: 1}
+		s := serveCmd{Store: "sqlite:a.db", Grace: time.Second, DeliverySlack: time.Second, SendConcurrency: 1, MaxConnections: 1, PublishPriceUSD: "0"}
 		c.set(&s)
 		config, _, err := s.config()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -27,4 +27,7 @@ app.post("/exports", async (req, res) => {
 
 const [host, port] = (process.env.LISTEN ?? "127.0.0.1:3000").split(":");
 const server = app.listen(Number(port), host, () => console.log(`listening on http://${host}:${server.address().port}`));
-process.on("SIGTERM", () => server.close(() => process.exit(0)));
+process.on("SIGTERM", () => {
+  server.close(() => process.exit(0));
+  setTimeout(() => server.closeAllConnections(), 5_000).unref(); // close alone waits for a client that has connected and asked nothing
+});
