@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/retryafter"
 )
 
 var statuses = map[fault.Code]int{
@@ -91,7 +91,7 @@ func (c *call) fail(err error) {
 	h := c.w.Header()
 	switch status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		h.Set("Retry-After", strconv.FormatInt(int64(max(1, (e.RetryAfter+time.Second-1)/time.Second)), 10))
+		retryafter.Set(h, e.RetryAfter)
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="onceward"`)
 	}

@@ -7,10 +7,10 @@ import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"fmt"
-	"time"
 	"uuid"
 
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/retryafter"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
@@ -185,7 +185,7 @@ func (c *call) viewAnswer(k *ledger.Call, a *ledger.Answer) answered {
 	case ledger.WasDone:
 		v.result = a.Claim.Result
 	case ledger.Busy:
-		v.RetryAfter = new(int64((max(time.Second, a.Wait) + time.Second - 1) / time.Second))
+		v.RetryAfter = new(retryafter.Seconds(a.Wait))
 		if a.Lost {
 			v.Reason = new(queue.LeaseLost)
 		}

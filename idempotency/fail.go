@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 	"uuid"
 
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/retryafter"
 )
 
 // ErrInFlight is for errors.Is: the first request of the key is still under way.
@@ -47,7 +47,7 @@ func (c *call) fail(err error) {
 	}
 	status := c.m.status(e.Code)
 	if status == http.StatusServiceUnavailable || e.RetryAfter > 0 {
-		c.w.Header().Set("Retry-After", strconv.FormatInt(int64(max(1, (e.RetryAfter+time.Second-1)/time.Second)), 10))
+		retryafter.Set(c.w.Header(), e.RetryAfter)
 	}
 	c.m.c.Fail(c.w, c.r, status, e)
 }

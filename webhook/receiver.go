@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/retryafter"
 	"github.com/onceward/onceward/ledger"
 )
 
@@ -149,7 +150,7 @@ func (r *Receiver[T]) answer(w http.ResponseWriter, got Received, o ledger.Outco
 	case ledger.DeadLetter:
 		http.Error(w, "the delivery is refused, and need not be tried again", http.StatusUnprocessableEntity)
 	default:
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(d.Wait.Seconds())))))
+		retryafter.Set(w.Header(), d.Wait)
 		http.Error(w, "the delivery did not take effect, or is not known to have; try again", http.StatusServiceUnavailable)
 	}
 	r.c.Logger.Error("a delivery did not take effect", "event", got.EventID, "key", got.Key, "attempt", got.Attempt, "error", d.Reason)

@@ -82,9 +82,6 @@ func (c *Cluster) Pid() int {
 	return c.server.Process.Pid
 }
 
-// Socket is the folder of the cluster's unix socket.
-func (c *Cluster) Socket() string { return c.dir }
-
 // makeDir makes the cluster's folder, owned by who runs it: PostgreSQL refuses root.
 func (c *Cluster) makeDir() (err error) {
 	if c.dir, err = os.MkdirTemp("/tmp", "owpg"); err != nil {

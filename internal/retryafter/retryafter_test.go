@@ -48,3 +48,15 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+func TestSet(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]string{
+		-time.Minute: "1", 0: "1", time.Millisecond: "1", time.Second: "1", time.Second + 1: "2", 90 * time.Second: "90",
+	} {
+		h := http.Header{}
+		if retryafter.Set(h, wait); h.Get("Retry-After") != want {
+			t.Errorf("%v: %s, want %s", wait, h.Get("Retry-After"), want)
+		}
+	}
+}
