@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/onceward/onceward/account"
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
 )
@@ -74,5 +75,32 @@ func TestLimitOverServers(t *testing.T) {
 		if b, err := db.Balance(t.Context(), 1); err != nil || b.Spent != room*price {
 			t.Errorf("spent %v, %v", b.Spent, err)
 		}
+	}
+}
+
+// A key in a caller's open transaction: whoever publishes under it has to wait, but not with the project's limit in hand, which every other publish of the project wants.
+func TestLimitIsNotHeldWhileAKeyIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	db := openAt(t, url)
+	make1(t, db, "jobs")
+	if _, err := db.LimitCredit(t.Context(), 1, new(account.USD(1_000_000))); err != nil {
+		t.Fatal(err)
+	}
+	publishTx(t, begun(t, caller(t, url, 1)), queue.Publish{Queue: "jobs", Key: "theirs"})
+	waiting := make(chan error, 1)
+	go func() {
+		out, err := db.Publish(t.Context(), queue.Publish{Project: 1, Queue: "jobs", Body: []byte(`{}`), Key: "theirs", Hash: make([]byte, 32), Price: 7})
+		waiting <- errors.Join(err, errOf(out))
+	}()
+	blocked(t, db)
+	if n := count(t, db, "SELECT count(*) FROM (SELECT id FROM projects FOR NO KEY UPDATE SKIP LOCKED) p"); n != 1 {
+		t.Error("the project is locked while the publish waits for the key")
+	}
+	if err := <-waiting; fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("under the held key: %v, want %s", err, fault.Unavailable)
+	}
+	if b, err := db.Balance(t.Context(), 1); err != nil || b.Spent != 0 {
+		t.Errorf("spent %v, %v", b.Spent, err)
 	}
 }

@@ -22,6 +22,8 @@ const (
 // errHeld is the result of an item whose key may be in somebody's open transaction.
 var errHeld = errors.New("the key may be in a transaction that is open")
 
+var publishKeyWaitSQL = stmt("publish_key_wait")
+
 // laneWaits gives how long a statement waits for locks: for ever inside a transaction, which says that for itself.
 func (db *DB) laneWaits(ctx context.Context) string {
 	if db.carried(ctx) != nil {
@@ -77,6 +79,11 @@ func (db *DB) publishHeld(ctx context.Context, items []queue.Publish, out []queu
 		return
 	}
 	db.apart(ctx, held, func(ctx context.Context, i int) error {
+		if items[i].Price > 0 {
+			if err := db.carried(ctx).awaitKey(ctx, items[i]); err != nil {
+				return err
+			}
+		}
 		one, err := db.publishIn(ctx, items[i:i+1])
 		out[i] = one[0]
 		return err
@@ -88,6 +95,22 @@ func (db *DB) publishHeld(ctx context.Context, items []queue.Publish, out []queu
 			out[i] = queue.Published{Err: err}
 		}
 	})
+}
+
+// awaitKey waits for whoever has a publish's key in an open transaction, with nothing in hand: what the publish then holds of its project's limit, others want.
+func (tx *txn) awaitKey(ctx context.Context, p queue.Publish) error {
+	keyed, err := p.ByContent()
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "SAVEPOINT awaited"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, publishKeyWaitSQL, p.Project, p.Queue, keyed.Key); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "ROLLBACK TO awaited")
+	return err
 }
 
 // sendHeld sends the events whose ids the lane passed by.
