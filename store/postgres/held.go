@@ -67,14 +67,19 @@ func (db *DB) apart(ctx context.Context, items []int, do func(ctx context.Contex
 	}
 }
 
-// publishHeld publishes the items whose keys the lane passed by.
-func (db *DB) publishHeld(ctx context.Context, items []queue.Publish, out []queue.Published) {
-	var held []int
+// passedBy gives the places of results that are errHeld.
+func passedBy[T any](out []T, errOf func(T) error) (held []int) {
 	for i := range out {
-		if out[i].Err == errHeld {
+		if errOf(out[i]) == errHeld {
 			held = append(held, i)
 		}
 	}
+	return held
+}
+
+// publishHeld publishes the items whose keys the lane passed by.
+func (db *DB) publishHeld(ctx context.Context, items []queue.Publish, out []queue.Published) {
+	held := passedBy(out, func(p queue.Published) error { return p.Err })
 	if len(held) == 0 {
 		return
 	}
@@ -115,12 +120,7 @@ func (tx *txn) awaitKey(ctx context.Context, p queue.Publish) error {
 
 // sendHeld sends the events whose ids the lane passed by.
 func (db *DB) sendHeld(ctx context.Context, events []webhook.NewEvent, out []webhook.Sent) {
-	var held []int
-	for i := range out {
-		if out[i].Err == errHeld {
-			held = append(held, i)
-		}
-	}
+	held := passedBy(out, func(s webhook.Sent) error { return s.Err })
 	if len(held) == 0 {
 		return
 	}

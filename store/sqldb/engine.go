@@ -90,12 +90,7 @@ func (c sqlConn) query(ctx context.Context, each func(scan func(...any) error) e
 		return err
 	}
 	defer rows.Close()
-	for rows.Next() {
-		if err := each(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return walk(rows, each)
 }
 
 // pgxEngine is a pgx pool's.
@@ -140,6 +135,16 @@ func (c pgxConn) query(ctx context.Context, each func(scan func(...any) error) e
 		return err
 	}
 	defer rows.Close()
+	return walk(rows, each)
+}
+
+// walk gives each row to each.
+func walk(rows interface {
+	Next() bool
+	Scan(...any) error
+	Err() error
+}, each func(scan func(...any) error) error,
+) error {
 	for rows.Next() {
 		if err := each(rows.Scan); err != nil {
 			return err
