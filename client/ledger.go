@@ -21,18 +21,18 @@ const (
 
 // NewClaim asks the ledger for a key of work.
 type NewClaim struct {
-	Scope       string        `json:"scope"`                  // what kind of work: 1 to 128 printable ASCII
-	Key         string        `json:"key,omitzero"`           // 1 to 512 bytes; without it the payload's canonical hash
-	Payload     any           `json:"-"`                      // the work's content, compared; nil: not
-	WorkHash    string        `json:"work_hash,omitzero"`     // its SHA-256 in hex, or another text that changes with it, in the payload's place
-	Policy      string        `json:"policy,omitzero"`        // [Idempotent] (default) or [Once]
-	Owner       string        `json:"owner,omitzero"`         // for the record
-	Lease       time.Duration `json:"lease_seconds,omitzero"` // 1 s to 12 h (60 s)
-	MaxAttempts int           `json:"max_attempts,omitzero"`  // 1 to 1000 (5)
-	Window      time.Duration `json:"receiver_window_seconds,omitzero"`
-	OriginAt    time.Time     `json:"origin_at,omitzero"`      // when the work began; the message's, or now
-	Queue       string        `json:"queue,omitzero"`          // of the message that is to carry the key,
-	Receipt     string        `json:"receipt_handle,omitzero"` // and its receipt
+	Scope       string        `json:"scope"`                            // what kind of work: 1 to 128 printable ASCII
+	Key         string        `json:"key,omitzero"`                     // 1 to 512 bytes; without it the payload's canonical hash
+	Payload     any           `json:"-"`                                // the work's content, compared; nil: not
+	WorkHash    string        `json:"work_hash,omitzero"`               // its SHA-256 in hex, or another text that changes with it, in the payload's place
+	Policy      string        `json:"policy,omitzero"`                  // [Idempotent] (default) or [Once]
+	Owner       string        `json:"owner,omitzero"`                   // for the record
+	Lease       time.Duration `json:"lease_seconds,omitzero"`           // 1 s to 12 h (60 s)
+	MaxAttempts int           `json:"max_attempts,omitzero"`            // 1 to 1000 (5)
+	Window      time.Duration `json:"receiver_window_seconds,omitzero"` // how long the receiver of the effect remembers the key: 1 s to 10 years (zero: for ever)
+	OriginAt    time.Time     `json:"origin_at,omitzero"`               // when the work began; the message's, or now
+	Queue       string        `json:"queue,omitzero"`                   // of the message that is to carry the key,
+	Receipt     string        `json:"receipt_handle,omitzero"`          // and its receipt
 }
 
 // Verdict is the ledger's answer to a [NewClaim].
