@@ -47,6 +47,7 @@ func TestExports(t *testing.T) {
 				worker = start(t, command(t, language, "worker"), env...)
 				worker.says(t, "done "+id)
 
+				post(t, api.url, "more-0", `{}`, 400) // what is wrong is put right under the same key
 				var ids []string
 				for i := range 10 {
 					ids = append(ids, post(t, api.url, fmt.Sprint("more-", i), `{"format":"csv"}`, 202))

@@ -80,6 +80,7 @@ func makeExport(onceward *client.Client) http.Handler {
 			Format string `json:"format"`
 		}
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Format == "" {
+			idempotency.NotBegun(r.Context()) // its client can put it right under the same key
 			http.Error(w, "the body must be JSON with a format", http.StatusBadRequest)
 			return
 		}
