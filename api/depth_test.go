@@ -3,6 +3,8 @@ package api_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/onceward/onceward/ledger"
 )
 
 // A payload and a result of the most levels come back in answers that can be read whole; one level more is refused, where it stands.
@@ -36,6 +38,14 @@ func TestDepth(t *testing.T) {
 	r.post("/v1/ledger/complete", `{"scope":"s","key":"k","fence":1,"result":`+most+`}`).ok(nil)
 	has(r.post("/v1/ledger/claim", `{"scope":"s","key":"k"}`), 1)
 	has(r.get("/v1/ledger/claims?scope=s&key=k"), 1)
+
+	// What a program wrote beside the server can be read all the same: in base64, as what is no JSON.
+	r.post("/v1/ledger/claim", `{"scope":"s","key":"beside"}`).ok(nil)
+	w := ledger.Word{Project: 1, Scope: "s", Key: "beside", Fence: 1, Kind: ledger.Succeeded, Result: []byte(nested(9_999))}
+	if out, err := r.store.SettleClaims(t.Context(), w); err != nil || !out[0].Applied {
+		t.Fatal(out, err)
+	}
+	r.get("/v1/ledger/claims?scope=s&key=beside").ok(nil)
 
 	r.post("/v1/queue/publish", `{"queue":"jobs","payload":`+more+`}`).fails(400, "INVALID_ARGUMENT", "/payload")
 	r.post("/v1/queue/publish", `{"queue":"jobs","body":`+more+`}`).fails(400, "INVALID_ARGUMENT", "/body")

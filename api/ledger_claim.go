@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"uuid"
 
+	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/retryafter"
 	"github.com/onceward/onceward/ledger"
@@ -207,9 +208,9 @@ func writeWithResult(buf *bytes.Buffer, v any, result []byte) {
 	switch {
 	case result == nil:
 		buf.WriteString("null")
-	case jsontext.Value(result).IsValid():
+	case jsontext.Value(result).IsValid() && canon.CheckDepth("/result", result) == nil:
 		buf.Write(result)
-	default: // of a program that keeps something else beside the server
+	default: // of a program that keeps something else beside the server: in base64
 		b, _ = json.Marshal(result)
 		buf.Write(b)
 	}
