@@ -85,3 +85,44 @@ func TestFIFOFoldPassesNothingBy(t *testing.T) {
 	commit(t, long)
 	inOrder(t, db, first, inCallers(t, db, "g"))
 }
+
+// Callers who publish without a pause: a server's publish waits for what was committed before it, and not for what comes after.
+func TestFIFOPublishBesideCallersWithoutAPause(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	if _, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "line", FIFO: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	first := inCallers(t, db, "g")
+	exec(t, db, `CREATE FUNCTION one_more() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO wakes (queue, name, message) VALUES (OLD.queue, OLD.name, 0); RETURN NULL; END $$`)
+	exec(t, db, "CREATE TRIGGER one_more AFTER DELETE ON wakes FOR EACH ROW EXECUTE FUNCTION one_more()")
+	second := publish(t, db, queue.Publish{Queue: "line", Group: "g"})[0].ID
+	inOrder(t, db, first, second)
+}
+
+// Who finds that another is giving callers' messages their groups has changed no group. Were one remembered as changed, its row would not be found, and a slot that comes back would be lost.
+func TestFoldOfAnotherChangesNothing(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	a, b := openAt(t, url), openAt(t, url)
+	if _, err := a.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "line", FIFO: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, b, queue.Publish{Queue: "line", Group: "other"}) // its connections are there: a new one would have it forget
+	if _, err := b.Sweep(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	ack(t, b, receive(t, b, "line", 1))
+	publish(t, a, queue.Publish{Queue: "line", Group: "g"})
+	got := receive(t, a, "line", 1)
+	next := inCallers(t, a, "g")
+	exec(t, a, "UPDATE groups SET tick = tick - 100")
+	release := holding(t, a, "SELECT id FROM wakes FOR UPDATE")
+	if n, err := b.foldAll(t.Context(), 100); n != 0 || err != nil {
+		t.Fatalf("folded %d, %v", n, err)
+	}
+	ack(t, b, got)
+	release()
+	inOrder(t, a, next)
+}

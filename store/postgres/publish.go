@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -90,10 +91,11 @@ type publishing struct {
 	todo  []int                  // places of those that have no answer yet
 	keyed map[int]*queue.Publish // by place, those that have their payload for a key
 	folds map[namedQueue]int64   // queues whose messages of others' transactions come first
+	comes map[namedQueue]int64   // up to which wake they do: who publishes in transactions without a pause would else be waited for without an end
 }
 
 func newPublishing(items []queue.Publish) *publishing {
-	p := &publishing{items: items, out: make([]queue.Published, len(items)), todo: make([]int, len(items)), keyed: map[int]*queue.Publish{}, folds: map[namedQueue]int64{}}
+	p := &publishing{items: items, out: make([]queue.Published, len(items)), todo: make([]int, len(items)), keyed: map[int]*queue.Publish{}, folds: map[namedQueue]int64{}, comes: map[namedQueue]int64{}}
 	for i := range p.todo {
 		p.todo[i] = i
 	}
@@ -128,6 +130,13 @@ func (p *publishing) run(ctx context.Context, db *DB) error {
 		p.todo = append(left, again...)
 		slices.Sort(p.todo)
 		for q, id := range p.folds {
+			if _, known := p.comes[q]; !known {
+				var last int64
+				if err := db.conn(ctx).QueryRow(ctx, wakesLastSQL, id).Scan(&last); err != nil {
+					return err
+				}
+				p.comes[q] = last
+			}
 			if n, err := db.fold(ctx, q, id, 0); err != nil || n == 0 && pause(ctx, 2) != nil { // none: somebody else is at it
 				return err
 			}
@@ -303,6 +312,12 @@ func publishArgs(p *publishing, groups, ticks []int64, waits string) ([]any, err
 				return k.Key
 			}
 			return ""
+		}),
+		column(todo, func(i int) int64 {
+			if last, known := p.comes[namedQueue{items[i].Project, items[i].Queue}]; known {
+				return last
+			}
+			return math.MaxInt64
 		}),
 	}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 var (
 	wakesNextSQL   = stmt("wakes_next")
+	wakesLastSQL   = stmt("wakes_last")
 	wakesFoldSQL   = stmt("wakes_fold")
 	wakesQueuesSQL = stmt("wakes_queues")
 	wakesThereSQL  = stmt("wakes_there")
@@ -97,12 +98,13 @@ func (db *DB) fold(ctx context.Context, q namedQueue, id, from int64) (folded in
 		}
 		var at time.Time
 		var done, looked int
-		if err := db.conn(ctx).QueryRow(ctx, wakesFoldSQL, id, from, last, names, groups, db.ticks.of(groups)).Scan(&at, &done, &looked); err != nil {
+		var changed []int64
+		if err := db.conn(ctx).QueryRow(ctx, wakesFoldSQL, id, from, last, names, groups, db.ticks.of(groups)).Scan(&at, &done, &looked, &changed); err != nil {
 			return folded, err
 		}
 		folded += done
 		db.afterCommit(ctx, func() {
-			db.ticks.changed(at, groups...)
+			db.ticks.changed(at, changed...)
 			db.hub.wake(id, 0)
 		})
 		switch {

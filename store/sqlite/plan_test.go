@@ -18,7 +18,7 @@ func TestDeliveryStatementsUseIndexes(t *testing.T) {
 	}
 	for name := range statements {
 		area, _, _ := strings.Cut(name, "_")
-		if !strings.Contains("take attempt claim delivery endpoint event redrive", area) || strings.Contains(statements[name], "\nVALUES") {
+		if !strings.Contains("take attempt claim credit delivery endpoint event fifo group publish receive redrive usage", area) || strings.Contains(statements[name], "\nVALUES") {
 			continue
 		}
 		r.ok(r.read(t.Context(), "explain", func(t *tx) error {

@@ -18,6 +18,11 @@ var ofCallers = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestFIFOFoldPassesNothingBy", "received "}},
 	},
 	{
+		id: "callers-without-a-pause", holds: "I15", out: "a publish to a fifo queue waits for the callers' messages that were there, and for no later one (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/publish.go", old: "p.comes[q] = last", new: "p.comes[q] = last + math.MaxInt32"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestFIFOPublishBesideCallersWithoutAPause", "a row moved between look and lock"}},
+	},
+	{
 		id: "held-key-passed-by", holds: "I15", out: "a lane passes by a publish key that is in a caller's open transaction (on SQLite no caller has a transaction in the store)",
 		edits: []edit{{
 			file: "store/postgres/sql/publish.sql", old: "CASE WHEN key = '' OR $12 = '' THEN false", new: "CASE WHEN key = '' OR $12 = $12 THEN false",

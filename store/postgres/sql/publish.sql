@@ -2,22 +2,22 @@
 -- $8 origin (year 1: now), $9 key ('': none), $10 hash, $11 a tick of the group, $13 the key that the payload is where the queue has content_dedup ('': not made).
 -- $12 how long to wait for a lock; then a key that may be in somebody's own open transaction (functions/tx_publish.sql) is not waited for, and held. Empty: wait.
 -- One row for each, in order: what became of it. stored, known, queue, delay, held; order: a fifo queue does not take it; content: its queue wants $13; fold: its
--- queue is fifo and has messages that come first and wait for their groups (wakes_fold.sql). Of the last two all of a queue, so that they keep their order.
+-- queue is fifo and has messages that come first and wait for their groups (wakes_fold.sql): those up to the wake $14. Of the last two all of a queue, so that they keep their order.
 -- Of a known one publish_known.sql, with a fresh snapshot, has the first answer. A group that has gone fails the CHECK of prio, and with it
 -- the whole statement, which is sent again once the group is made.
--- What begins with --$ is part of it where publishing has a price alone (charge.go): $14 price. A message that its project cannot pay is answered credit.
+-- What begins with --$ is part of it where publishing has a price alone (charge.go): $15 price. A message that its project cannot pay is answered credit.
 WITH i AS MATERIALIZED (
   SELECT u.*, nextval('message_seq') AS id
-  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[], $13::text[]
---$    , $14::bigint[]
-       ) WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, given, hash, tick, content,
+  FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[], $13::text[], $14::bigint[]
+--$    , $15::bigint[]
+       ) WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, given, hash, tick, content, through,
 --$    price,
        n)
   WHERE (SELECT $12 = '' OR set_config('lock_timeout', $12, true) <> '')
 ), q AS MATERIALIZED (                                 -- a queue that is being deleted is waited for, and then is not there
   SELECT id, project, name, CASE WHEN is_dlq THEN 32767 ELSE max_receives END AS max_receives, retention_s, dedup_window_s, fifo, content_dedup,
          CASE WHEN content_dedup AND EXISTS (SELECT 1 FROM i WHERE i.project = queues.project AND i.queue = queues.name AND given = '' AND content = '') THEN 'content'
-              WHEN fifo AND EXISTS (SELECT 1 FROM wakes WHERE wakes.queue = queues.id) THEN 'fold' END AS wants
+              WHEN fifo AND EXISTS (SELECT 1 FROM wakes WHERE wakes.queue = queues.id AND wakes.id <= (SELECT min(through) FROM i WHERE i.project = queues.project AND i.queue = queues.name)) THEN 'fold' END AS wants
   FROM queues
   WHERE (project, name) IN (SELECT project, queue FROM i) ORDER BY id FOR KEY SHARE
 ), e AS (
