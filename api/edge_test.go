@@ -1,11 +1,15 @@
 package api_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -237,5 +241,29 @@ func TestErrorsOfTheStore(t *testing.T) {
 	s.ping = func() error { return nil }
 	if a := e.do("GET", "/readyz", "", "Authorization", "").ok(nil); a.Metadata.Replay != nil {
 		t.Errorf("a look says whether it is a replay: %s", a.raw)
+	}
+}
+
+// Who writes a body that is too large to its end before he reads, as many clients do, hears why it is refused.
+func TestTooLargeIsHeard(t *testing.T) {
+	t.Parallel()
+	e := serve(t, api.Config{Store: newStub()})
+	const size = 40 << 20
+	conn, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, s := range []string{
+		"POST /v1/queue/publish HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + rootKey + "\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(size) + "\r\n\r\n",
+		strings.Repeat("x", size),
+	} {
+		if _, err := io.WriteString(conn, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || a.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("%+v, %v", a, err)
 	}
 }

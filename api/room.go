@@ -74,6 +74,7 @@ func noRoom(what string) error {
 func (c *call) readBody(buf *bytes.Buffer) error {
 	body, size := http.MaxBytesReader(c.w, c.r.Body, maxBody), c.r.ContentLength
 	if size > maxBody {
+		c.readOn(size)
 		return tooLarge()
 	}
 	if size < 0 { // it says its length by its end
@@ -103,6 +104,28 @@ func (c *call) readBody(buf *bytes.Buffer) error {
 		if err := c.copyBody(buf, body, 4*pace); err != nil {
 			return ended(err)
 		}
+	}
+}
+
+// mostReadOn is how much of a body that is too large is read, to be thrown away.
+const mostReadOn = 4 * maxBody
+
+// readOn reads a body that is too large to its end, within bounds: a client that writes all of it before it reads would else meet a broken
+// connection, take that for an outage, and send it again. One that asks first (100-continue) need not send it.
+func (c *call) readOn(size int64) {
+	if size > mostReadOn || c.r.Header.Get("Expect") != "" {
+		return
+	}
+	control, start := http.NewResponseController(c.w), time.Now()
+	for read := int64(0); read < size; {
+		until := paced(start, int(read))
+		_ = control.SetReadDeadline(until)
+		_ = control.SetWriteDeadline(until.Add(time.Minute))
+		n, err := io.CopyN(io.Discard, c.r.Body, 4*pace)
+		if err != nil {
+			return
+		}
+		read += n
 	}
 }
 
