@@ -66,6 +66,11 @@ func (c *serveCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
+	for flag, at := range map[string]string{"listen": c.Listen, "metrics-listen": c.MetricsListen} {
+		if _, _, err := net.SplitHostPort(at); at != "" && err != nil {
+			return usage("--%s is %q; it must be HOST:PORT, like 127.0.0.1:6623", flag, at)
+		}
+	}
 	l, cert, err := c.listen(config.Logger)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
