@@ -37,8 +37,9 @@ test: tools test-driver test-race
 test-driver:
 	go test -count=1 ./store/sqlite
 
+# The race detector sleeps a second at each program's end, and the tests run the program hundreds of times.
 test-race:
-	go test -race -timeout 20m ./...
+	GORACE=atexit_sleep_ms=10 go test -race -timeout 20m ./...
 
 test-long: tools
 	ONCEWARD_TEST_LONG=1 go test -race -timeout 120m ./...

@@ -28,7 +28,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			e.Vars = append(e.Vars, "ROOT="+root, "ONCEWARD_API_KEY=a-key-of-16-or-more", "ONCEWARD_LISTEN=127.0.0.1:0", "ONCEWARD_RECEIVE_LISTEN=127.0.0.1:0",
+			e.Vars = append(e.Vars, "GORACE="+os.Getenv("GORACE"), "ROOT="+root, "ONCEWARD_API_KEY=a-key-of-16-or-more", "ONCEWARD_LISTEN=127.0.0.1:0", "ONCEWARD_RECEIVE_LISTEN=127.0.0.1:0",
 				"ONCEWARD_ALLOW_PRIVATE_NETWORKS=true")
 			return nil
 		},
