@@ -121,10 +121,7 @@ func FuzzCanonicalInSQL(f *testing.F) {
 	}
 	db := openAt(f, url)
 	f.Fuzz(func(t *testing.T, v string) {
-		if strings.ContainsRune(v, 0) {
-			t.Skip("no text of the database's")
-		}
-		sameForm(t, db, v)
+		sameForm(t, db, strings.ReplaceAll(v, "\x00", "")) // no text of the database's has one
 	})
 }
 
