@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onceward/onceward/account"
+	"github.com/onceward/onceward/webhook"
 )
 
 // Config says what a Server is. The zero value is a server on the file onceward.db in the current folder.
@@ -33,6 +34,10 @@ type Config struct {
 	// AllowPrivateNetworks lets endpoints be http:// and on private addresses, loopback included. Default: no. With it, whoever
 	// may make an endpoint may have this server reach whatever this machine reaches.
 	AllowPrivateNetworks bool
+
+	// Dial makes the connections to receivers. Default: the net's own, guarded as AllowPrivateNetworks says. With Dial nothing but it decides
+	// what is reached: it is for tests over a network in memory, and for a gateway through which all must go.
+	Dial webhook.Dial
 
 	// PublishPrice is what a project is charged for each message that it publishes over HTTP, in billionths of a US dollar. Default: nothing,
 	// and then nothing is metered. At a price each publish writes a row more.

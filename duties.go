@@ -3,8 +3,9 @@ package onceward
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
+
+	"github.com/onceward/onceward/internal/jitter"
 )
 
 // duty is something that must be done again and again, by any server, at any time.
@@ -49,7 +50,7 @@ func (d duty) run(ctx context.Context) error {
 	wait, away := time.Duration(0), time.Duration(0)
 	for {
 		if wait > 0 {
-			t := time.NewTimer(wait*3/4 + rand.N(wait/2+1))
+			t := time.NewTimer(wait*3/4 + jitter.Below(wait/2))
 			select {
 			case <-t.C:
 			case <-ctx.Done():

@@ -75,14 +75,14 @@ func (s *Server) build(ctx context.Context, where storeURL) error {
 	})
 	worker, err := webhook.NewWorker(webhook.WorkerConfig{
 		Store: sender{s.store, s.metrics}, IDs: s.ids, Rules: s.rules, Slack: c.DeliverySlack, Concurrency: c.SendConcurrency,
-		Grace: c.Grace, Owner: owner(), Logger: c.Logger, Observe: s.metrics.attempt,
+		Grace: c.Grace, Owner: owner(), Logger: c.Logger, Observe: s.metrics.attempt, Dial: c.Dial,
 	})
 	if err != nil {
 		return err
 	}
 	s.workerEnd = worker.Run
 	pusher, err := webhook.NewPusher(webhook.PusherConfig{
-		Store: s.store, IDs: s.ids, Rules: s.rules, Slack: c.DeliverySlack, Grace: c.Grace, Owner: owner(), Logger: c.Logger,
+		Store: s.store, IDs: s.ids, Rules: s.rules, Slack: c.DeliverySlack, Grace: c.Grace, Owner: owner(), Logger: c.Logger, Dial: c.Dial,
 	})
 	if err != nil {
 		return err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/onceward/onceward/internal/ids"
+	"github.com/onceward/onceward/internal/jitter"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/worker"
 )
@@ -33,7 +33,7 @@ func (e effect) Do(ctx context.Context, j *Job) Outcome {
 		h := header(j, e.w.endpointID(j), secrets, now)
 		r = e.w.post.post(ctx, j.Policy == ledger.Once, j.Endpoint.URL, h, j.Payload, timeout(j))
 	}
-	f := judge(r.answer, j.terms(), rand.Float64())
+	f := judge(r.answer, j.terms(), jitter.Roll(j.ClaimID))
 	return Outcome{
 		Job: j, Kind: f.kind, RetryIn: f.retryIn, Result: f.result, Status: r.status, began: began,
 		Latency: r.latency, Response: r.body, Error: f.why, Disable: f.disable,
@@ -64,7 +64,7 @@ func (effect) GiveBack(j *Job) Outcome {
 // Panicked is of an attempt in which our own code failed: a byte may have been sent.
 func (e effect) Panicked(j *Job, value any, stack []byte) Outcome {
 	e.w.c.Logger.Error("panic in a delivery attempt", "panic", value, "stack", string(stack))
-	f := judge(answer{sent: true, err: errOurs}, j.terms(), rand.Float64())
+	f := judge(answer{sent: true, err: errOurs}, j.terms(), jitter.Roll(j.ClaimID))
 	return Outcome{Job: j, Kind: f.kind, RetryIn: f.retryIn, Result: f.result, Error: f.why, began: time.Now()}
 }
 

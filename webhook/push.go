@@ -46,6 +46,7 @@ type PusherConfig struct {
 	Owner  string        // names this process among the servers; required
 	Logger *slog.Logger  // one wide line per attempt; nil: nothing is logged
 	Guard  Guard         // refuses addresses ([PublicOnly], or none with Rules.AllowPrivate)
+	Dial   Dial          // makes the connections (nil: the net's own); Guard is then not asked
 }
 
 // Pusher sends the messages of queues that have subscriptions. Each subscription has a loop of its own, so that a receiver that hangs costs only
@@ -72,7 +73,7 @@ func NewPusher(c PusherConfig) (*Pusher, error) {
 	if c.Guard == nil && !c.Rules.AllowPrivate {
 		c.Guard = PublicOnly()
 	}
-	return &Pusher{c: c, post: wiring{guard: c.Guard}.poster()}, nil
+	return &Pusher{c: c, post: wiring{guard: c.Guard, dial: c.Dial}.poster()}, nil
 }
 
 // pushing is a subscription's loop under way.

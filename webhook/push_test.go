@@ -41,11 +41,10 @@ func (r *rig) push(store webhook.PushStore) (stop func()) {
 	if store == nil {
 		store = r.db
 	}
-	p, err := webhook.NewPusher(webhook.PusherConfig{Store: store, IDs: r.codec, Rules: r.rules, Owner: "a server"})
+	p, err := webhook.NewPusher(webhook.PusherConfig{Store: store, IDs: r.codec, Rules: r.rules, Owner: "a server", Dial: r.dial()})
 	if err != nil {
 		r.Fatal(err)
 	}
-	p.DialBy(r.receiver.Client().Transport.(*http.Transport).DialContext)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -127,11 +127,10 @@ func (r *rig) work(store webhook.Sender) (w *webhook.Worker, stop func()) {
 	if store == nil {
 		store = r.db
 	}
-	w, err := webhook.NewWorker(webhook.WorkerConfig{Store: store, IDs: r.codec, Rules: r.rules, Observe: r.observe})
+	w, err := webhook.NewWorker(webhook.WorkerConfig{Store: store, IDs: r.codec, Rules: r.rules, Observe: r.observe, Dial: r.dial()})
 	if err != nil {
 		r.Fatal(err)
 	}
-	w.DialBy(r.receiver.Client().Transport.(*http.Transport).DialContext)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { w.Run(ctx); close(done) }()
@@ -139,6 +138,9 @@ func (r *rig) work(store webhook.Sender) (w *webhook.Worker, stop func()) {
 	r.stops = append(r.stops, stop)
 	return w, stop
 }
+
+// dial reaches the receiver, whatever the address.
+func (r *rig) dial() webhook.Dial { return r.receiver.Client().Transport.(*http.Transport).DialContext }
 
 func (r *rig) delivery(id int64) webhook.Delivery {
 	r.Helper()

@@ -19,6 +19,9 @@ import (
 // does. Its error means that the address is refused.
 type Guard func(network, address string, c syscall.RawConn) error
 
+// Dial makes a connection, as [net.Dialer.DialContext] does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // public knows the addresses that anybody may be sent to. Azure's own service for its machines has a public address,
 // which the registries do not know as special.
 var public = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
@@ -45,7 +48,7 @@ type wiring struct {
 	guard    Guard
 	tls      *tls.Config
 	resolver *net.Resolver
-	dial     func(ctx context.Context, network, addr string) (net.Conn, error) // instead of the net's own
+	dial     Dial // instead of the net's own
 }
 
 func (w wiring) poster() poster {

@@ -36,6 +36,8 @@ type WorkerConfig struct {
 
 	// Guard refuses addresses ([PublicOnly], or none with Rules.AllowPrivate).
 	Guard Guard
+	// Dial makes the connections (nil: the net's own). Guard is then not asked: what Dial reaches is Dial's to decide.
+	Dial Dial
 	// Observe is told of each outcome once it is kept, by many goroutines at once.
 	Observe func(o Outcome, applied ledger.Applied)
 }
@@ -83,7 +85,7 @@ func NewWorker(c WorkerConfig) (*Worker, error) {
 	if c.Observe == nil {
 		c.Observe = func(Outcome, ledger.Applied) {}
 	}
-	w := &Worker{c: c, post: wiring{guard: c.Guard}.poster(), less: make(chan struct{}, 1)}
+	w := &Worker{c: c, post: wiring{guard: c.Guard, dial: c.Dial}.poster(), less: make(chan struct{}, 1)}
 	var err error
 	w.loop, err = worker.New(worker.Config[*Job, Outcome]{
 		Source: source{w}, Outcomes: outcomes{w}, Effect: effect{w},

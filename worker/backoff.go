@@ -3,11 +3,11 @@ package worker
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/jitter"
 )
 
 const (
@@ -24,7 +24,7 @@ func (b *backoff) next(err error) time.Duration {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
 		d = max(d, min(e.RetryAfter, maxPause))
 	}
-	return d/2 + rand.N(d/2)
+	return d/2 + jitter.Below(d/2)
 }
 
 // pacer keeps a source whose Wait returns at once, with nothing to receive, from being asked in a hot loop.
