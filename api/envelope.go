@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/onceward/onceward/internal/failpoint"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -92,6 +93,7 @@ func (c *call) send(status int, kind string, body []byte) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	c.status = status
+	failpoint.At(failpoint.BeforeAnswer, c.route)
 	c.w.WriteHeader(status)
 	_, err := c.w.Write(body)
 	return err

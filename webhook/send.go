@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"github.com/onceward/onceward/internal/failpoint"
 	"github.com/onceward/onceward/internal/retryafter"
 )
 
@@ -81,6 +82,7 @@ func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Hea
 	if len(body) == 0 {
 		q.Body = http.NoBody // else its length is unknown
 	}
+	failpoint.At(failpoint.BeforeFirstByte, "POST")
 	a, err := rt.RoundTrip(q)
 	if err != nil {
 		return reply{answer: answer{err: err, sent: on != nil && on.written.Load() != before}}, reused
@@ -95,6 +97,7 @@ func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Hea
 		r.after = retryafter.Parse(a.Header, at)
 	}
 	r.body, r.cut = readStart(ctx, cancel, a.Body)
+	failpoint.At(failpoint.ReplyRead, "POST")
 	r.latency = time.Since(at)
 	return r, reused
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/onceward/onceward/internal/failpoint"
 )
 
 // Guard looks at an address after the name was resolved, before anything is sent to it, as a [net.Dialer]'s Control
@@ -109,7 +111,22 @@ type countingConn struct {
 
 func (c *countingConn) Write(p []byte) (int, error) {
 	c.written.Add(int64(len(p))) // before: a write that fails may have sent some
+	if failpoint.On && len(p) > 1 {
+		return c.writeApart(p)
+	}
 	return c.Conn.Write(p)
+}
+
+// writeApart sends the first byte by itself, with a fail point after it and one after the rest.
+func (c *countingConn) writeApart(p []byte) (int, error) {
+	n, err := c.Conn.Write(p[:1])
+	failpoint.At(failpoint.FirstByteSent, "POST")
+	if err != nil {
+		return n, err
+	}
+	n, err = c.Conn.Write(p[1:])
+	failpoint.At(failpoint.RequestSent, "POST")
+	return n + 1, err
 }
 
 // counter finds the counting connection under TLS.

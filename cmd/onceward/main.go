@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/verify"
 )
 
 type commands struct {
@@ -96,6 +97,9 @@ func run(args []string) int {
 	}
 	if len(args) > 0 && args[0] == completeWord {
 		return complain(complete(os.Stdout, parser.Model.Node, args[1:]))
+	}
+	if len(args) > 0 && args[0] == verify.WorkerWord {
+		return complain(verify.RunWorker(ctx, args[1:]))
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

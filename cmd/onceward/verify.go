@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +18,15 @@ type verifyCmd struct {
 	Store string `env:"ONCEWARD_VERIFY_STORE" help:"sqlite; a PostgreSQL URL that may create databases; or both, the second on a cluster of its own made from this machine's binaries. Without it both if there are any, else SQLite alone."`
 	Times int    `default:"20" help:"Runs of each case."`
 	Lanes int    `default:"6" help:"Runs at a time."`
-	Case  string `help:"Only the case of this name, as the table has it."`
+	Case  string `help:"Only the cases whose names begin so, as the table has them."`
 	Seed  uint64 `help:"Of the random instants, to try the same ones again."`
 	Keep  bool   `help:"Leave the stores of runs that went wrong."`
+
+	Kills  int           `help:"Kill servers and workers at random under load instead, until so many servers are dead on each store. Interrupted, it finishes its rounds and counts them."`
+	For    time.Duration `help:"The same, for so long."`
+	Log    string        `placeholder:"FILE" help:"Append a line of each such round to it."`
+	Commit string        `help:"What the line says is tried."`
+	Code   string        `help:"What the line says of the code that decides: a hash of its trees."`
 }
 
 var errNotHeld = errors.New("verify: something was lost, doubled or left unfinished, or could not be run")
@@ -33,7 +39,7 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 	if c.Times < 1 || c.Lanes < 1 {
 		return usage("--times and --lanes must be at least 1")
 	}
-	if c.Case != "" && !slices.Contains(verify.Cases(), c.Case) {
+	if !verify.Known(c.Case) {
 		return usage("--case is %q; there are %q", c.Case, verify.Cases())
 	}
 	program, err := os.Executable()
@@ -41,18 +47,15 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 		return err
 	}
 	config := verify.Config{Program: program, Times: c.Times, Lanes: c.Lanes, Only: c.Case, Seed: c.Seed, Keep: c.Keep}
+	if c.Kills > 0 || c.For > 0 {
+		return c.long(ctx, program)
+	}
 	var stop func()
 	if config.SQLite, config.Postgres, stop, err = onStores(ctx, c.Store); err != nil {
 		return err
 	}
 	defer stop()
-	todo := len(verify.Cases())
-	if c.Case != "" {
-		todo = 1
-	}
-	if config.SQLite && config.Postgres != "" {
-		todo *= 2
-	}
+	todo := verify.Todo(config)
 	p := startProgress(func(took time.Duration, done int) string {
 		return fmt.Sprintf("%d of %d rows done, %v", done, todo, took)
 	})
@@ -68,6 +71,32 @@ func (c *verifyCmd) Run(ctx context.Context, out output) error {
 		err = report.Table(out)
 	}
 	if err == nil && !report.OK {
+		err = errNotHeld
+	}
+	return err
+}
+
+// long kills at random. A signal does not break its rounds off: they come to rest, and count.
+func (c *verifyCmd) long(ctx context.Context, program string) error {
+	sqlite, postgres, stop, err := onStores(context.WithoutCancel(ctx), c.Store)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	log := io.Discard
+	if c.Log != "" {
+		f, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		log = f
+	}
+	ok, err := verify.Long(ctx, verify.LongConfig{
+		Program: program, SQLite: sqlite, Postgres: postgres, Kills: c.Kills, For: c.For, Lanes: c.Lanes, Seed: c.Seed, Commit: c.Commit, Code: c.Code,
+		Log: log, Progress: os.Stderr, Keep: c.Keep,
+	})
+	if err == nil && !ok {
 		err = errNotHeld
 	}
 	return err

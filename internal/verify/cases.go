@@ -12,19 +12,20 @@ type kase struct {
 	name    string
 	timeout time.Duration // of the endpoint
 	play    func(ctx context.Context, r *run) error
+	cell    *cell // of the matrix: its instant is exact, and what must come of it is written down
 }
 
 var cases = []kase{
-	{"handed over twice", quick, playTwice},
-	{"handed out again while it is sent", ample, playAgain},
-	{"taken over while it is sent", ample, playFenced},
-	{"lease over before the settling", ready, playLate},
-	{"killed before the POST", quick, playBefore},
-	{"killed between POST and record", ready, playBetween},
-	{"killed before a publish is answered", quick, playPublish},
-	{"killed before an event is answered", ready, playEvent},
-	{"frozen while its request is out", ready, playFrozen},
-	{"frozen at any instant", ready, playAnyInstant},
+	{name: "handed over twice", timeout: quick, play: playTwice},
+	{name: "handed out again while it is sent", timeout: ample, play: playAgain},
+	{name: "taken over while it is sent", timeout: ample, play: playFenced},
+	{name: "lease over before the settling", timeout: ready, play: playLate},
+	{name: "killed before the POST", timeout: quick, play: playBefore},
+	{name: "killed between POST and record", timeout: ready, play: playBetween},
+	{name: "killed before a publish is answered", timeout: quick, play: playPublish},
+	{name: "killed before an event is answered", timeout: ready, play: playEvent},
+	{name: "frozen while its request is out", timeout: ready, play: playFrozen},
+	{name: "frozen at any instant", timeout: ready, play: playAnyInstant},
 }
 
 // playTwice hands the same event over from two callers at once, the second one a retry of the first as far as the server

@@ -42,9 +42,22 @@ func (s *server) call(ctx context.Context, method, path string, body, to any) (r
 		return false, fmt.Errorf("%s %s: status %d: %w", method, path, resp.StatusCode, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("%s %s: status %d: %s", method, path, resp.StatusCode, a.Error)
+		r := &refusal{status: resp.StatusCode}
+		json.Unmarshal(a.Error, r)
+		return false, fmt.Errorf("%s %s: %w", method, path, r)
 	}
 	return a.Metadata.Replay, json.Unmarshal(a.Data, to)
+}
+
+// refusal is an answer that is no success.
+type refusal struct {
+	status  int
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("status %d: %s: %s", r.status, r.Code, r.Message)
 }
 
 // sent is a server's answer to an event.

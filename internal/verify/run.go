@@ -23,6 +23,9 @@ type run struct {
 	receiver *receiver
 	tally    *tally   // of what the receiver read
 	ids      []string // of the deliveries that were answered
+	dir      string   // of its own
+	mark     string   // the file that says that its armed server has come to its point
+	held     held     // by the client of a call
 	resolved int      // of them ruled delivered by hand, as a person would who asks the receiver
 }
 
@@ -33,10 +36,10 @@ const restTime = 30 * time.Second
 func (r *run) lease() time.Duration { return r.timeout + slack }
 
 // start starts a server on the run's store.
-func (r *run) start(ctx context.Context) (*server, error) {
+func (r *run) start(ctx context.Context, env ...string) (*server, error) {
 	r.started++
 	name := fmt.Sprintf("onceward-verify-%d-%d", r.n, r.started)
-	s, err := startServer(ctx, r.config.Program, name, r.ground.url(name))
+	s, err := startServer(ctx, r.config.Program, name, r.ground.url(name), env...)
 	if err == nil {
 		r.servers = append(r.servers, s)
 	}

@@ -23,8 +23,9 @@ const (
 // server is a real process of the program.
 type server struct{ *child.Server }
 
-func startServer(ctx context.Context, program, name, store string) (*server, error) {
-	s, err := child.Start(ctx, program, name, store, "ONCEWARD_API_KEY="+apiKey, "ONCEWARD_SECRETS_KEY="+secretsKey, "ONCEWARD_DELIVERY_SLACK="+slack.String())
+func startServer(ctx context.Context, program, name, store string, env ...string) (*server, error) {
+	env = append(env, "ONCEWARD_API_KEY="+apiKey, "ONCEWARD_SECRETS_KEY="+secretsKey, "ONCEWARD_DELIVERY_SLACK="+slack.String())
+	s, err := child.Start(ctx, program, name, store, env...)
 	return &server{s}, err
 }
 

@@ -15,8 +15,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/onceward/onceward/internal/failpoint"
 )
 
 // Config says what to run. Program is required.
@@ -45,7 +48,9 @@ type Row struct {
 	Unfinished int      `json:"unfinished"` // runs that did not come to rest
 	Failed     int      `json:"failed"`     // runs that could not be carried out
 	Seconds    float64  `json:"seconds"`
-	Reasons    []string `json:"reasons"` // of what is not right, each with its run
+	Expected   string   `json:"expected,omitzero"` // of a cell of the matrix
+	Seen       string   `json:"seen,omitzero"`     // what came of its runs, each different end once
+	Reasons    []string `json:"reasons"`           // of what is not right, each with its run
 }
 
 // OK reports whether nothing was lost, doubled or left unfinished, and each run was carried out.
@@ -90,20 +95,10 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if len(grounds) == 0 {
 		return report, errors.New("verify: no store to run on")
 	}
-	if c.Only != "" && !slices.Contains(Cases(), c.Only) {
+	if !Known(c.Only) {
 		return report, fmt.Errorf("verify: there is no case %q; there are %q", c.Only, Cases())
 	}
-	var all []*series
-	for _, k := range cases {
-		if c.Only != "" && c.Only != k.name {
-			continue
-		}
-		for _, store := range []string{"sqlite", "postgres"} {
-			if g := grounds[store]; g != nil {
-				all = append(all, &series{kase: k, store: store, newGround: g, verdicts: make([]verdict, c.Times)})
-			}
-		}
-	}
+	all := c.series(grounds)
 	c.play(ctx, all)
 	if err := ctx.Err(); err != nil {
 		return report, err
@@ -114,6 +109,33 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		report.OK = report.OK && row.OK()
 	}
 	return report, nil
+}
+
+// series gives what there is to play on each store.
+func (c Config) series(grounds map[string]func() (ground, error)) (all []*series) {
+	for _, k := range everyCase() {
+		if c.Only != "" && !strings.HasPrefix(k.name, c.Only) {
+			continue
+		}
+		for _, store := range []string{"sqlite", "postgres"} {
+			if g := grounds[store]; g != nil && k.cell.on(store) {
+				all = append(all, &series{kase: k, store: store, newGround: g, verdicts: make([]verdict, c.times(k))})
+			}
+		}
+	}
+	return all
+}
+
+// Todo gives how many rows a Report will have.
+func Todo(c Config) int {
+	grounds := map[string]func() (ground, error){}
+	if c.SQLite {
+		grounds["sqlite"] = newFile
+	}
+	if c.Postgres != "" {
+		grounds["postgres"] = newFile // only counted
+	}
+	return len(c.series(grounds))
 }
 
 // series is the runs of one case on one store.
@@ -138,7 +160,7 @@ func (c Config) play(ctx context.Context, all []*series) {
 	next := make(chan turn)
 	var lanes sync.WaitGroup
 	var saying sync.Mutex
-	for range min(c.Lanes, c.Times*len(all)) {
+	for range c.Lanes {
 		lanes.Go(func() {
 			for t := range next {
 				start := time.Now()
@@ -153,7 +175,7 @@ func (c Config) play(ctx context.Context, all []*series) {
 		})
 	}
 	for _, s := range all {
-		for i := range c.Times {
+		for i := range s.verdicts {
 			next <- turn{s, i}
 		}
 	}
@@ -176,11 +198,14 @@ func (s *series) end(i int, v verdict, start time.Time) bool {
 
 // row sums the series up once it was played.
 func (s *series) row() Row {
-	row := Row{Case: s.name, Store: s.store, Times: len(s.verdicts), Seconds: s.last.Sub(s.first).Round(100 * time.Millisecond).Seconds(), Reasons: []string{}}
+	row := Row{Case: s.name, Expected: s.cell.expected(s.store), Store: s.store, Times: len(s.verdicts), Seconds: s.last.Sub(s.first).Round(100 * time.Millisecond).Seconds(), Reasons: []string{}}
 	for i, v := range s.verdicts {
 		row.Requests += v.requests
 		row.Effects += v.effects
 		row.Repeated += v.repeated
+		if v.seen != "" && !slices.Contains(strings.Split(row.Seen, "; "), v.seen) {
+			row.Seen = strings.TrimPrefix(row.Seen+"; "+v.seen, "; ")
+		}
 		count(&row.Lost, v.lost)
 		count(&row.Doubled, v.doubled)
 		count(&row.Unfinished, v.unfinished)
@@ -212,6 +237,7 @@ type verdict struct {
 	lost, doubled, unfinished   bool
 	reasons                     []string
 	more                        int // that were left out
+	seen                        string
 	err                         error
 }
 
@@ -227,12 +253,17 @@ func (v *verdict) note(flag *bool, format string, args ...any) {
 func (c Config) runOnce(ctx context.Context, k kase, i int, newGround func() (ground, error)) (v verdict) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
+	dir, err := hostTemp()
+	if err != nil {
+		return verdict{err: err}
+	}
+	defer os.RemoveAll(dir)
 	g, err := newGround()
 	if err != nil {
 		return verdict{err: err}
 	}
 	turn := i + int(c.Seed%6) // what a case does by turns, it begins anywhere with
-	r := &run{config: c, ground: g, timeout: k.timeout, verdict: &v, n: turn, dice: rand.New(rand.NewPCG(c.Seed, uint64(i)))}
+	r := &run{config: c, ground: g, timeout: k.timeout, dir: dir, verdict: &v, n: turn, dice: rand.New(rand.NewPCG(c.Seed, uint64(i)))}
 	defer func() {
 		r.killAll()
 		if err := g.drop(c.Keep && (v.err != nil || len(v.reasons) > 0)); err != nil && v.err == nil {
@@ -245,13 +276,35 @@ func (c Config) runOnce(ctx context.Context, k kase, i int, newGround func() (gr
 	return v
 }
 
+// everyCase gives the cases, and the matrix where the program has fail points.
+func everyCase() []kase {
+	if !failpoint.On {
+		return cases
+	}
+	return append(slices.Clone(cases), matrix()...)
+}
+
+// times is how often a case is run. What falls on its instant for sure needs fewer runs than what finds it by chance.
+func (c Config) times(k kase) int {
+	if k.cell != nil {
+		return (c.Times + 9) / 10
+	}
+	return c.Times
+}
+
 // Cases gives the names of the cases, in the order in which Run runs them.
 func Cases() []string {
-	names := make([]string, len(cases))
-	for i, k := range cases {
+	all := everyCase()
+	names := make([]string, len(all))
+	for i, k := range all {
 		names[i] = k.name
 	}
 	return names
+}
+
+// Known reports whether any case's name begins so.
+func Known(name string) bool {
+	return slices.ContainsFunc(Cases(), func(n string) bool { return strings.HasPrefix(n, name) })
 }
 
 // sortedKeys keeps reports the same from run to run.

@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/internal/failpoint"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/migrate"
 	"github.com/onceward/onceward/queue"
@@ -117,6 +118,9 @@ func poolConfig(url string) (*pgxpool.Config, error) {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "onceward"
 	}
 	cfg.AfterConnect = afterConnect
+	if failpoint.On {
+		cfg.ConnConfig.Tracer = points{}
+	}
 	return cfg, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/internal/failpoint"
 	"github.com/onceward/onceward/internal/fault"
 )
 
@@ -117,14 +118,18 @@ func (db *DB) commit(_ context.Context, jobs []*job) (out []batch.Result[struct{
 		}
 	}()
 	out = make([]batch.Result[struct{}], len(jobs))
+	did := newDone(t)
 	for i, j := range jobs {
 		if out[i].Err = t.nest(j.run); t.undone {
 			return nil, cmp.Or(out[i].Err, errUndone)
 		}
+		did.add(t, j)
 	}
+	failpoint.At(failpoint.BeforeCommit, did.verbs...)
 	if _, err := t.exec("COMMIT"); err != nil {
 		return nil, err
 	}
+	failpoint.At(failpoint.AfterCommit, did.verbs...)
 	t.committed()
 	db.observe(jobs, time.Since(begun))
 	return out, nil
