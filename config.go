@@ -39,8 +39,9 @@ type Config struct {
 	// what is reached: it is for tests over a network in memory, and for a gateway through which all must go.
 	Dial webhook.Dial
 
-	// PublishPrice is what a project is charged for each message that it publishes over HTTP, in billionths of a US dollar. Default: nothing,
-	// and then nothing is metered. At a price each publish writes a row more.
+	// PublishPrice is what a project is charged for each message that it publishes, in billionths of a US dollar. Default: nothing,
+	// and then nothing is metered. At a price each publish writes a row more. Give all servers of a store the same: inside callers' own
+	// transactions that of the server made last counts.
 	PublishPrice account.USD
 
 	// Logger is told what an operator should know. Default: slog.Default().

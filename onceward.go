@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/access"
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/api"
 	"github.com/onceward/onceward/internal/group"
 	"github.com/onceward/onceward/internal/ids"
@@ -69,6 +70,11 @@ func (s *Server) build(ctx context.Context, where storeURL) error {
 	if err := s.setKey(ctx); err != nil {
 		return err
 	}
+	if db, ok := s.store.(callersStore); ok {
+		if err := db.SetPrice(ctx, c.PublishPrice); err != nil {
+			return err
+		}
+	}
 	s.ids = ids.New(s.store.Secret())
 	s.handler = api.New(api.Config{
 		Store: s.store, IDs: s.ids, Rules: s.rules, Logger: c.Logger, Stop: s.stopping, Observe: s.metrics.request, PublishPrice: c.PublishPrice,
@@ -92,6 +98,11 @@ func (s *Server) build(ctx context.Context, where storeURL) error {
 		return s.metrics.register(c.Registry, s.store)
 	}
 	return nil
+}
+
+// callersStore is a store to which messages are published beside its servers, inside transactions of callers' own: the price stands in it.
+type callersStore interface {
+	SetPrice(ctx context.Context, price account.USD) error
 }
 
 // sealer reads or makes the secrets key and sees that it is the store's.

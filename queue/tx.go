@@ -26,7 +26,7 @@ type Tx interface {
 //
 // The transaction may stay open for long: other publishes and receives of the queue and of the group go on meanwhile. Only who publishes under a
 // key that it holds waits for it, in a transaction of its own; over HTTP such a publish is answered 503 after a short wait. A message is timed from the transaction's
-// begin, and comes to a consumer that waits within a second of its commit.
+// begin, and comes to a consumer that waits within a second of its commit. It is charged with the commit, at the price of the server that started last; Price is not looked at.
 func PublishTx(ctx context.Context, tx Tx, items ...Publish) ([]Published, error) {
 	out := make([]Published, len(items))
 	for i, p := range items {

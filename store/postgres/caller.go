@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/webhook"
 )
@@ -111,8 +112,9 @@ func (t *CallerTx) publish(ctx context.Context, p queue.Publish) (queue.Publishe
 	var published, visible *time.Time
 	var retention *float64
 	var first []byte
-	err = t.each(ctx, func() {}, []any{&what, &id, &published, &visible, &retention, &first},
-		"SELECT what, message, published, visible, retention, first_hash FROM "+t.schema+"onceward_tx_publish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+	var cost *account.USD
+	err = t.each(ctx, func() {}, []any{&what, &id, &published, &visible, &retention, &first, &cost},
+		"SELECT what, message, published, visible, retention, first_hash, cost FROM "+t.schema+"onceward_tx_publish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
 		p.Project, p.Queue, p.Body, headers, seconds(p.Delay), p.Priority, p.Group, p.OriginAt, p.Key, bodyOf(p.Hash))
 	if err != nil {
 		return out, fmt.Errorf("publish to %q: %w", p.Queue, err)
@@ -124,6 +126,8 @@ func (t *CallerTx) publish(ctx context.Context, p queue.Publish) (queue.Publishe
 		return queue.Published{Err: p.Fits(duration(*retention))}, nil
 	case "order":
 		return queue.Published{Err: p.Orders()}, nil
+	case "credit":
+		return queue.Published{Err: account.Insufficient(*cost)}, nil
 	case "content":
 		keyed, err := p.ByContent()
 		if err != nil {
@@ -135,6 +139,8 @@ func (t *CallerTx) publish(ctx context.Context, p queue.Publish) (queue.Publishe
 			return queue.Published{Err: err}, nil
 		}
 		out.Replay = true
+	default:
+		out.Cost = *cost
 	}
 	out.ID, out.PublishedAt, out.VisibleAt = *id, published.UTC(), visible.UTC()
 	return out, nil

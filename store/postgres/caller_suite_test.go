@@ -3,12 +3,14 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/store"
@@ -25,6 +27,15 @@ type byCallers struct {
 	publish func(ctx context.Context, s *byCallers, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error)
 	send    func(ctx context.Context, s *byCallers, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error)
 	pool    *pgxpool.Pool // with the settings that a caller's connections have
+	price   *atomic.Int64 // that stands in the store
+}
+
+// priced has the price of a publish stand in the store, from which alone a caller's transaction knows it.
+func (s *byCallers) priced(ctx context.Context, price account.USD) error {
+	if s.price.Swap(int64(price)) == int64(price) {
+		return nil
+	}
+	return s.SetPrice(ctx, price)
 }
 
 func (s *byCallers) Publish(ctx context.Context, items ...queue.Publish) (out []queue.Published, err error) {
@@ -55,7 +66,7 @@ func (s *byCallers) Close() error {
 }
 
 // publishAreas are the suite's parts that publish and send most.
-var publishAreas = []string{"audit", "publish", "content", "receive", "wait", "events"}
+var publishAreas = []string{"audit", "publish", "content", "receive", "wait", "events", "account"}
 
 // suiteByCallers runs the suite's parts that publish and send, in transactions of callers.
 func suiteByCallers(t *testing.T, like byCallers) {
@@ -79,7 +90,8 @@ func suiteByCallers(t *testing.T, like byCallers) {
 					}
 				}
 				s := like
-				s.DB, s.pool = db, pool
+				s.DB, s.pool, s.price = db, pool, new(atomic.Int64)
+				s.price.Store(-1)
 				return &s
 			}
 			s := open(t)
@@ -96,8 +108,18 @@ func TestSuiteInCallersTransactions(t *testing.T) {
 	t.Parallel()
 	suiteByCallers(t, byCallers{
 		areas: publishAreas,
-		publish: func(ctx context.Context, _ *byCallers, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error) {
-			return queue.PublishTx(ctx, Tx(tx), items...)
+		publish: func(ctx context.Context, s *byCallers, tx pgx.Tx, items []queue.Publish) (out []queue.Published, err error) {
+			for _, p := range items {
+				if err := s.priced(ctx, p.Price); err != nil {
+					return nil, err
+				}
+				one, err := queue.PublishTx(ctx, Tx(tx), p)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, one...)
+			}
+			return out, nil
 		},
 		send: func(ctx context.Context, _ *byCallers, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error) {
 			return webhook.SendTx(ctx, Tx(tx), events...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ var (
 	creditSQL      = stmt("credit")
 	usageSQL       = stmt("usage")
 	usageFoldSQL   = stmt("usage_fold")
+	setPriceSQL    = stmt("set_price")
 )
 
 var _ account.Store = (*DB)(nil)
@@ -78,4 +80,12 @@ func (db *DB) Usage(ctx context.Context, project, before int64, limit int) (days
 		return err
 	})
 	return days, wrap("usage", "", err)
+}
+
+// SetPrice says what a message is charged that is published inside a caller's own transaction, which no server sees: from now on, for all of them.
+func (db *DB) SetPrice(ctx context.Context, price account.USD) error {
+	return wrap("set price", "", db.alone(ctx, func(ctx context.Context) error {
+		_, err := db.conn(ctx).Exec(ctx, setPriceSQL, strconv.FormatInt(int64(price), 10))
+		return err
+	}))
 }

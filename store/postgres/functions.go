@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,10 @@ import (
 var functions embed.FS
 
 // functionsVersion grows with every change of a function. A server of a later one replaces them at its start, an older one leaves them alone.
-const functionsVersion = 1
+const functionsVersion = 2
+
+// changedFunctions have other arguments or answers since the last version: the former ones are dropped, or both would stand side by side.
+var changedFunctions = []string{"onceward_tx_publish"}
 
 // The folders, each also the name in meta of the version of its functions that is installed.
 const (
@@ -27,17 +31,17 @@ const (
 	sqlFunctions = "functions/sql"
 )
 
-// guardFunctions makes a folder's functions run as the store's owner, in the store's schema and with the plans of its statements, for nobody who was not
+// guardFunctions makes functions of ours ($1) run as the store's owner, in the store's schema and with the plans of its statements, for nobody who was not
 // told so by a GRANT. Those without access to tables need none of it.
-const guardFunctions = `DO $do$
-DECLARE f record;
-BEGIN
-  FOR f IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'onceward\_%' AND p.provolatile = 'v'
-  LOOP
-    EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER SET search_path = %I, pg_temp SET enable_seqscan = off SET plan_cache_mode = force_generic_plan', f.name, current_schema());
-    EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f.name);
-  END LOOP;
-END $do$`
+const guardFunctions = `SELECT format('ALTER FUNCTION %1$s SECURITY DEFINER SET search_path = %2$I, pg_temp SET enable_seqscan = off SET plan_cache_mode = force_generic_plan; REVOKE EXECUTE ON FUNCTION %1$s FROM PUBLIC', p.oid::regprocedure, current_schema())
+FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = ANY ($1) AND p.provolatile = 'v'`
+
+// dropFunctions drops functions ($1), and grantFunctions lets those call them again who might: asked for before the drop, done after the making.
+const (
+	dropFunctions  = `SELECT format('DROP FUNCTION %s', p.oid::regprocedure) FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = ANY ($1)`
+	grantFunctions = `SELECT format('GRANT EXECUTE ON FUNCTION %I TO %s', p.proname, a.grantee::regrole) FROM pg_proc p, aclexplode(p.proacl) a
+WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = ANY ($1) AND a.grantee NOT IN (0, p.proowner)`
+)
 
 var schemaWantedSQL = stmt("schema_wanted")
 
@@ -121,6 +125,18 @@ func (tx *txn) installFunctions(ctx context.Context, folder string) error {
 	if v, err := strconv.Atoi(version); err != nil || v >= functionsVersion {
 		return err
 	}
+	names, err := functionNames(folder)
+	if err != nil {
+		return err
+	}
+	changed := slices.DeleteFunc(slices.Clone(changedFunctions), func(name string) bool { return !slices.Contains(names, name) })
+	grants, err := tx.statements(ctx, grantFunctions, changed)
+	if err == nil {
+		err = tx.runAll(ctx, dropFunctions, changed)
+	}
+	if err != nil {
+		return err
+	}
 	files, err := fs.Glob(functions, folder+"/*.sql")
 	if err != nil {
 		return err
@@ -134,9 +150,38 @@ func (tx *txn) installFunctions(ctx context.Context, folder string) error {
 			return fmt.Errorf("%s: %w", f, err)
 		}
 	}
-	if _, err := tx.Exec(ctx, guardFunctions, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if err := tx.runAll(ctx, guardFunctions, names); err != nil {
+		return err
+	}
+	if err := tx.execAll(ctx, grants); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, "INSERT INTO meta (name, value) VALUES ($1, convert_to($2, 'UTF8')) ON CONFLICT (name) DO UPDATE SET value = excluded.value", folder, strconv.Itoa(functionsVersion))
 	return err
+}
+
+// statements gives those that a query over functions of ours writes.
+func (tx *txn) statements(ctx context.Context, query string, names []string) ([]string, error) {
+	rows, err := tx.Query(ctx, query, names)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func (tx *txn) runAll(ctx context.Context, query string, names []string) error {
+	all, err := tx.statements(ctx, query, names)
+	if err != nil {
+		return err
+	}
+	return tx.execAll(ctx, all)
+}
+
+func (tx *txn) execAll(ctx context.Context, statements []string) error {
+	for _, s := range statements {
+		if _, err := tx.Exec(ctx, s, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+	}
+	return nil
 }

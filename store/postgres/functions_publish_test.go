@@ -26,13 +26,16 @@ func TestSuiteBySQL(t *testing.T) {
 			out, seen := make([]queue.Published, len(items)), map[int64]bool{}
 			for i, p := range items {
 				var id string
+				if err := s.priced(ctx, p.Price); err != nil {
+					return nil, err
+				}
 				headers, err := headersText(p.Headers)
 				if err != nil {
 					return nil, err
 				}
 				err = s.try(ctx, tx, func(tx pgx.Tx) error {
-					return tx.QueryRow(ctx, `SELECT onceward_publish($1, $2::text::json, nullif($3, ''), $4, $5, nullif($6, '')::jsonb, nullif($7, ''), nullif($8, '0001-01-01Z'::timestamptz))`,
-						p.Queue, string(p.Body), p.Key, p.Delay.Seconds(), p.Priority, headers, p.Group, p.OriginAt).Scan(&id)
+					return tx.QueryRow(ctx, `SELECT onceward_publish($1, $2::text::json, nullif($3, ''), $4, $5, nullif($6, '')::jsonb, nullif($7, ''), nullif($8, '0001-01-01Z'::timestamptz), (SELECT name FROM projects WHERE id = $9))`,
+						p.Queue, string(p.Body), p.Key, p.Delay.Seconds(), p.Priority, headers, p.Group, p.OriginAt, p.Project).Scan(&id)
 				})
 				if out[i].Err = saidBySQL(err); out[i].Err != nil {
 					continue
@@ -48,7 +51,9 @@ func TestSuiteBySQL(t *testing.T) {
 					return nil, err
 				}
 				out[i].Replay = out[i].Replay || seen[row]
-				seen[row] = true
+				if seen[row] = true; !out[i].Replay {
+					out[i].Cost = p.Price
+				}
 			}
 			return out, nil
 		},
@@ -102,7 +107,7 @@ func saidBySQL(err error) error {
 	if !ok {
 		return err
 	}
-	code := map[string]fault.Code{"OW400": fault.InvalidArgument, "OW404": fault.QueueNotFound, "OW413": fault.MessageTooLarge, "OW409": fault.IdempotencyKeyReused}[e.Code]
+	code := map[string]fault.Code{"OW400": fault.InvalidArgument, "OW402": fault.InsufficientCredit, "OW404": fault.QueueNotFound, "OW413": fault.MessageTooLarge, "OW409": fault.IdempotencyKeyReused}[e.Code]
 	if code == fault.IdempotencyKeyReused && e.Message[:12] == "the event_id" {
 		code = fault.EventIDReused
 	}

@@ -118,13 +118,11 @@ func freePublish(r *rig) {
 func refusedUncharged(r *rig) {
 	r.queue("jobs")
 	r.publish(queue.Publish{Queue: "jobs", Key: "k"})
-	other := make([]byte, 32)
-	other[0] = 7
 	out := r.tryPublish(
 		queue.Publish{Queue: "none", Key: "a", Price: price},
 		queue.Publish{Queue: "jobs", Delay: 40 * 24 * time.Hour, Price: price},
 		queue.Publish{Queue: "jobs", Priority: 77, Price: price},
-		queue.Publish{Queue: "jobs", Key: "k", Hash: other, Price: price},
+		queue.Publish{Queue: "jobs", Key: "k", Body: []byte(`2`), Price: price},
 	)
 	for i, o := range out {
 		if o.Err == nil || o.Cost != 0 {

@@ -28,4 +28,9 @@ var ofAccounts = []mutant{
 		edits:  []edit{{file: "store/postgres/held.go", old: "if items[i].Price > 0 {", new: "if items[i].Price < 0 {"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestLimitIsNotHeldWhileAKeyIsWaitedFor", "the project is locked"}},
 	},
+	{
+		id: "charge-open", holds: "I4", out: "what open transactions of callers have published counts against a limit (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/functions/charge.sql", old: "- held * onceward_price()", new: "- 0 * held"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestOpenTransactionHoldsItsCredit", "that open transactions hold"}},
+	},
 }

@@ -1,15 +1,21 @@
 package wire
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/store/postgres"
 )
 
 // What a publish costs, in the answer, the balance and the days; and that a kill neither loses nor doubles any of it.
@@ -24,6 +30,9 @@ func TestAccount(t *testing.T) {
 			where := store(t)
 			s := start(t, where, "--publish-price-usd", "0.00002")
 			checkCosts(t, s)
+			if name == "postgres" {
+				checkCallersCosts(t, s, where)
+			}
 			killAccount(t, s, where)
 		})
 	}
@@ -88,6 +97,36 @@ func checkCosts(t *testing.T, s *server) {
 	is(t, "the other project pays for itself", s.do(t, "GET", "/v1/account/balance", nil), object{"spent_usd": 0.00006})
 }
 
+// checkCallersCosts wants what a caller's own transaction publishes to be charged at the server's price, with its commit.
+func checkCallersCosts(t *testing.T, s *server, where string) {
+	s.queue(t, "theirs", nil)
+	db, err := pgx.Connect(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close(context.Background())
+	for _, rollback := range []bool{true, false} {
+		tx, err := db.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := queue.PublishTx(t.Context(), postgres.Tx(tx), queue.Publish{Queue: "theirs", Body: []byte(`1`)}, queue.Publish{Queue: "theirs", Body: []byte(`2`)})
+		if err != nil || out[0].Err != nil || out[1].Cost.String() != "0.00002" {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		is(t, "before the end of the transaction", s.do(t, "GET", "/v1/account/balance", nil), object{"spent_usd": 0.00006})
+		end := tx.Commit
+		if rollback {
+			end = tx.Rollback
+		}
+		if err := end(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is(t, "after the commit", s.do(t, "GET", "/v1/account/balance", nil), object{"spent_usd": 0.0001})
+	is(t, "usage", items(t, s.do(t, "GET", "/v1/account/usage", nil))[0], object{"messages": 5, "cost_usd": 0.0001})
+}
+
 // killAccount kills the server amid publishes, sends them all again, and wants each to have been charged once.
 func killAccount(t *testing.T, s *server, where string) {
 	const each = 60
@@ -96,6 +135,7 @@ func killAccount(t *testing.T, s *server, where string) {
 	s.post(t, "/v1/queue/create", object{"name": "jobs"}, "Authorization", "Bearer "+key).ok(t)
 	for round := range 2 {
 		var wg sync.WaitGroup
+		var answered atomic.Int64
 		for w := range 4 {
 			wg.Go(func() {
 				for i := range each {
@@ -112,10 +152,13 @@ func killAccount(t *testing.T, s *server, where string) {
 						return // it is dead
 					}
 					res.Body.Close()
+					answered.Add(1)
 				}
 			})
 		}
-		time.Sleep(time.Duration(5+20*round) * time.Millisecond) // somewhere amid them
+		for int(answered.Load()) < 2+each*round { // somewhere amid them
+			time.Sleep(time.Millisecond)
+		}
 		s.cmd.Process.Kill()
 		<-s.done
 		wg.Wait()

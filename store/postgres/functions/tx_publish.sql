@@ -1,14 +1,17 @@
 -- Publishes one message inside the caller's transaction, whatever else that does and however long it stays open. Empty text is none, a year of 1 is now.
 -- What became of it: stored, known (with the first answer and its hash), queue (there is none), delay (at or past the retention),
--- order (a fifo queue does not take it), content (the queue has content_dedup: call again with the key that the payload is).
+-- order (a fifo queue does not take it), content (the queue has content_dedup: call again with the key that the payload is), credit (the project cannot pay the cost).
+-- cost is what a stored message was charged.
 -- Locks what stands in nobody's way: the queue against deletion, the key. The group is left to who receives next (wakes). A
 -- server that publishes under a key of the same slot meanwhile sees from the advisory lock that it may have to wait (publish.sql).
 CREATE OR REPLACE FUNCTION onceward_tx_publish(
   p_project bigint, p_queue text, p_body bytea, p_headers text, p_delay float8, p_priority int, p_group text, p_origin timestamptz, p_key text, p_hash bytea,
-  OUT what text, OUT message bigint, OUT published timestamptz, OUT visible timestamptz, OUT retention float8, OUT first_hash bytea)
+  OUT what text, OUT message bigint, OUT published timestamptz, OUT visible timestamptz, OUT retention float8, OUT first_hash bytea,
+  OUT cost bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
   q record;
+  price bigint := onceward_price();
 BEGIN
   IF p_key <> '' THEN
     PERFORM pg_advisory_xact_lock_shared(1801812339, hashtext(p_key) & 1023);
@@ -38,6 +41,11 @@ BEGIN
       what := 'content';
       RETURN;
     END IF;
+    IF price > 0 AND NOT onceward_affords(p_project, price) THEN
+      what := 'credit';
+      cost := price;
+      RETURN;
+    END IF;
     message := nextval('message_seq');
     published := now();
     visible := now() + p_delay * interval '1 s';
@@ -56,5 +64,10 @@ BEGIN
   IF p_group <> '' THEN
     INSERT INTO wakes (queue, name, message) VALUES (q.id, p_group, message);
   END IF;
+  IF price > 0 THEN -- a row of its own, which a server folds into the sums: no row is locked to the caller's commit
+    INSERT INTO usage_deltas (project, day, messages, cost, xact, so_far)
+    VALUES (p_project, (now() AT TIME ZONE 'UTC')::date, 1, price, pg_current_xact_id(), onceward_so_far(p_project) + 1);
+  END IF;
   what := 'stored';
+  cost := price;
 END $$

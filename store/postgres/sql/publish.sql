@@ -33,7 +33,7 @@ WITH i AS MATERIALIZED (
            WHEN pg_try_advisory_lock(1801812339, hashtext(key) & 1023) THEN NOT pg_advisory_unlock(1801812339, hashtext(key) & 1023) ELSE true END AS held
   FROM e
 --$ ), c AS MATERIALIZED (                                -- what is left of each limit: credit_lock.sql holds these projects
---$   SELECT p.id, p.credit_limit - p.spent - coalesce((SELECT sum(d.cost) FROM usage_deltas d WHERE d.project = p.id), 0) AS rest
+--$   SELECT p.id, onceward_credit_left(p.id) AS rest
 --$   FROM projects p WHERE p.id IN (SELECT project FROM i) AND p.credit_limit IS NOT NULL
 --$ ), p AS MATERIALIZED (                                -- those that are paid, in their order
 --$   SELECT s.id FROM (

@@ -14,7 +14,7 @@ $$;
 
 -- Publishes a message inside this transaction, and answers its id. The rules, limits and defaults are those of POST /v1/queue/publish, whose names its
 -- arguments have. Under an idempotency_key that is known the same message gets the first one's id. What is refused is an error, and stores nothing: SQLSTATE OW400 (an
--- argument), OW404 (no such queue or project), OW409 (the key was used for another message), OW413 (the payload is too large).
+-- argument), OW402 (the project's credit limit is used up), OW404 (no such queue or project), OW409 (the key was used for another message), OW413 (the payload is too large).
 CREATE OR REPLACE FUNCTION onceward_publish(
   queue text, payload json, idempotency_key text DEFAULT NULL, delay_seconds float8 DEFAULT 0, priority int DEFAULT 0, headers jsonb DEFAULT NULL,
   message_group_id text DEFAULT NULL, origin_at timestamptz DEFAULT NULL, project text DEFAULT 'default') RETURNS text
@@ -59,6 +59,9 @@ BEGIN
   WHEN 'order' THEN
     RAISE EXCEPTION USING ERRCODE = 'OW400', MESSAGE = CASE WHEN message_group_id IS NULL THEN format('message_group_id is required: queue %s is fifo, and its order is that within a group', quote_ident(queue))
       ELSE format('priority is %s; queue %s is fifo, where the order of publishing decides', priority, quote_ident(queue)) END;
+  WHEN 'credit' THEN
+    RAISE EXCEPTION USING ERRCODE = 'OW402', MESSAGE = format('the message costs %s USD, and the project''s credit has less left', trim_scale(r.cost / 1000000000.0)),
+      HINT = 'GET /v1/account/balance shows it; a key of scope root raises it: PATCH /v1/projects/{id}';
   WHEN 'queue' THEN
     RAISE EXCEPTION USING ERRCODE = 'OW404', MESSAGE = format('there is no queue %s', coalesce(quote_ident(queue), 'NULL')), HINT = 'POST /v1/queue/create makes one';
   WHEN 'delay' THEN
