@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onceward/onceward/internal/canon"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/webhook"
@@ -52,11 +51,9 @@ func (c *call) sendEvent() (any, error) {
 		return nil, err
 	}
 	if key != "" {
-		hash, err := canon.Hash(sameEvent{ev.Hash, or(r.EventID, "")})
-		if err != nil {
+		if err := ev.SetKey(key, or(r.EventID, "")); err != nil {
 			return nil, err
 		}
-		ev.Request = new(c.request(key, hash))
 	}
 	sent, err := c.Store.Send(c.ctx, ev)
 	if err != nil {
@@ -67,12 +64,6 @@ func (c *call) sendEvent() (any, error) {
 	}
 	c.replay = sent[0].Replay
 	return c.viewSent(&sent[0]), nil
-}
-
-// sameEvent is what makes two requests for an event the same.
-type sameEvent struct {
-	Content []byte
-	EventID string // that the client gave
 }
 
 // endpointIDs gives the endpoints that an event names, as a set.

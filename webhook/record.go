@@ -25,10 +25,14 @@ func (n *NewEvent) Again(hash []byte) error {
 		WithHint("send other content under an event_id of its own")
 }
 
-// IDHeld says that an event cannot be answered yet: a transaction that is open has its id.
+// IDHeld says that an event cannot be answered yet: a transaction that is open has its id, or its key.
 func (n *NewEvent) IDHeld() error {
+	held := fmt.Sprintf("the event_id %q", n.EventID)
+	if n.Request != nil {
+		held += fmt.Sprintf(" or the idempotency key %q", n.Request.Key)
+	}
 	return &fault.Error{
-		Code: fault.Unavailable, Message: fmt.Sprintf("the event_id %q is in a transaction that is still open", n.EventID),
+		Code: fault.Unavailable, Message: held + " is in a transaction that is still open",
 		Hint: "send the same event again once that transaction is over", RetryAfter: time.Second,
 	}
 }

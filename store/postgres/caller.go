@@ -153,13 +153,17 @@ func (t *CallerTx) SendOne(ctx context.Context, e webhook.NewEvent) (webhook.Sen
 	var place int
 	var to webhook.SentTo
 	out := webhook.Sent{EventID: e.EventID}
+	key, keyHash := "", []byte(nil)
+	if e.Request != nil {
+		key, keyHash = e.Request.Key, e.Request.Hash
+	}
 	err := t.each(ctx, func() {
 		if to.ID != 0 {
 			out.Deliveries = append(out.Deliveries, to)
 		}
-	}, []any{&what, &out.CreatedAt, &first, &place, &to.ID, &to.EndpointID},
-		"SELECT what, created, first_hash, place, delivery, endpoint FROM "+t.schema+"onceward_tx_send($1, $2, $3, $4, $5, $6, $7, $8)",
-		e.Project, e.EventID, e.Type, e.Tenant, e.Subject, idsText(e.Endpoints), e.Hash, e.Payload)
+	}, []any{&what, &out.CreatedAt, &first, &place, &to.ID, &to.EndpointID, &out.EventID},
+		"SELECT what, created, first_hash, place, delivery, endpoint, event FROM "+t.schema+"onceward_tx_send($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		e.Project, e.EventID, e.Type, e.Tenant, e.Subject, idsText(e.Endpoints), e.Hash, e.Payload, key, keyHash)
 	if err != nil {
 		return out, fmt.Errorf("send event %q: %w", e.EventID, err)
 	}
@@ -167,6 +171,8 @@ func (t *CallerTx) SendOne(ctx context.Context, e webhook.NewEvent) (webhook.Sen
 	switch what {
 	case "endpoint", "tenant":
 		return webhook.Sent{EventID: e.EventID, Err: webhook.NotForThese(place, what == "tenant")}, nil
+	case "key":
+		return webhook.Sent{EventID: e.EventID, Err: e.Request.Again(nil)}, nil
 	case "known":
 		if err := e.Again(first); err != nil {
 			return webhook.Sent{EventID: e.EventID, Err: err}, nil

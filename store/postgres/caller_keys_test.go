@@ -3,12 +3,14 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
@@ -59,6 +61,50 @@ func TestOneKeyByBothWays(t *testing.T) {
 	}
 	if n := count(t, db, "SELECT count(*) FROM messages"); n != 2 {
 		t.Errorf("%d messages, want 2", n)
+	}
+}
+
+// A request key in an open transaction: events under others go on, one under it waits for a bounded time, and after the commit gets its first answer.
+func TestHeldRequestKeyStopsNoOther(t *testing.T) {
+	t.Parallel()
+	at := pgtest.Database(t)
+	db := openAt(t, at)
+	hook(t, db)
+	event := func(id, key string) webhook.NewEvent {
+		e := webhook.NewEvent{Project: 1, EventID: id, Type: "a.b", Payload: []byte(`{}`), Request: &idempotency.Request{Key: key}}
+		if err := errors.Join(e.SetHash(), e.SetKey(key, "")); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	tx := begun(t, caller(t, at, 1))
+	e := event("", "theirs")
+	sent, err := webhook.SendTx(t.Context(), Tx(tx), e)
+	if err != nil || sent[0].Err != nil {
+		t.Fatalf("%+v, %v", sent, err)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		out, err := db.Send(t.Context(), event("evt_1", "theirs"))
+		waiting <- errors.Join(err, out[0].Err)
+	}()
+	blocked(t, db)
+	for i := range 3 {
+		out, err := db.Send(t.Context(), event(fmt.Sprint("evt_beside_", i), fmt.Sprint("another ", i)))
+		if err != nil || out[0].Err != nil {
+			t.Errorf("beside the held key: %+v, %v", out, err)
+		}
+	}
+	if len(waiting) > 0 {
+		t.Error("nobody waits for the held key any more: the others were not beside one who does")
+	}
+	if err := <-waiting; fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("under the held key: %v, want %s", err, fault.Unavailable)
+	}
+	commit(t, tx)
+	out, err := db.Send(t.Context(), event("evt_2", "theirs"))
+	if err != nil || out[0].Err != nil || !out[0].Replay || out[0].EventID != sent[0].EventID || len(out[0].Deliveries) != 1 {
+		t.Errorf("after the commit: %+v, %v, want the answer of %s", out, err, sent[0].EventID)
 	}
 }
 

@@ -23,7 +23,7 @@ var functions embed.FS
 const functionsVersion = 2
 
 // changedFunctions have other arguments or answers since the last version: the former ones are dropped, or both would stand side by side.
-var changedFunctions = []string{"onceward_tx_publish"}
+var changedFunctions = []string{"onceward_tx_publish", "onceward_tx_send", "onceward_send"}
 
 // The folders, each also the name in meta of the version of its functions that is installed.
 const (

@@ -64,18 +64,22 @@ func TestSuiteBySQL(t *testing.T) {
 				for _, id := range e.Endpoints {
 					endpoints = append(endpoints, ids.New(s.Secret()).Encode(ids.Endpoint, e.Project, id))
 				}
+				key := ""
+				if e.Request != nil {
+					key = e.Request.Key
+				}
 				out[i].EventID = e.EventID
 				if _, err := tx.Exec(ctx, "INSERT INTO projects (id, name) VALUES ($1::bigint, 'project ' || $1::bigint) ON CONFLICT DO NOTHING", e.Project); err != nil {
 					return nil, err
 				}
 				err := s.try(ctx, tx, func(tx pgx.Tx) error {
-					return tx.QueryRow(ctx, "SELECT onceward_send($1, $2::text::json, $3, nullif($4, ''), nullif($5, ''), $6, (SELECT name FROM projects WHERE id = $7::bigint))",
-						e.Type, string(e.Payload), e.EventID, e.Tenant, e.Subject, endpoints, e.Project).Scan(&out[i].EventID)
+					return tx.QueryRow(ctx, "SELECT onceward_send($1, $2::text::json, nullif($3, ''), nullif($4, ''), nullif($5, ''), $6, (SELECT name FROM projects WHERE id = $7::bigint), nullif($8, ''))",
+						e.Type, string(e.Payload), given(e), e.Tenant, e.Subject, endpoints, e.Project, key).Scan(&out[i].EventID)
 				})
 				if out[i].Err = saidBySQL(err); out[i].Err != nil {
 					continue
 				}
-				rows, err := tx.Query(ctx, "SELECT d.id, d.endpoint, e.created_at, pg_xact_status(e.xmin::text::xid8) = 'committed' FROM events e LEFT JOIN deliveries d ON d.event = e.id WHERE e.project = $1 AND e.event_id = $2 ORDER BY d.id", e.Project, e.EventID)
+				rows, err := tx.Query(ctx, "SELECT d.id, d.endpoint, e.created_at, pg_xact_status(e.xmin::text::xid8) = 'committed' FROM events e LEFT JOIN deliveries d ON d.event = e.id WHERE e.project = $1 AND e.event_id = $2 ORDER BY d.id", e.Project, out[i].EventID)
 				if err != nil {
 					return nil, err
 				}
@@ -88,8 +92,8 @@ func TestSuiteBySQL(t *testing.T) {
 				}); err != nil {
 					return nil, err
 				}
-				out[i].Replay = out[i].Replay || seen[e.EventID]
-				seen[e.EventID] = true
+				out[i].Replay = out[i].Replay || seen[out[i].EventID]
+				seen[out[i].EventID] = true
 			}
 			return out, nil
 		},

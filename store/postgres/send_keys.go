@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/idempotency"
+	"github.com/onceward/onceward/webhook"
 )
 
 var (
@@ -33,8 +34,7 @@ func (n *requestNames) add(r requestName) {
 	n.projects, n.scopes, n.keys = append(n.projects, r.project), append(n.scopes, r.scope), append(n.keys, r.key)
 }
 
-// takeKeys takes the request keys, and answers the requests whose key is known. A call with a key that is in another
-// open transaction waits for that to end.
+// takeKeys takes the request keys, and answers the requests whose key is known. One that may be in somebody's own open transaction is held.
 func (s *sending) takeKeys(ctx context.Context, tx *txn) error {
 	var names requestNames
 	var hashes [][]byte
@@ -49,7 +49,7 @@ func (s *sending) takeKeys(ctx context.Context, tx *txn) error {
 	if len(hashes) == 0 {
 		return nil
 	}
-	rows, err := tx.Query(ctx, sqlSendKeys, names.projects, names.scopes, names.keys, hashes, idempotency.Window.Seconds())
+	rows, err := tx.Query(ctx, sqlSendKeys, names.projects, names.scopes, names.keys, hashes, idempotency.Window.Seconds(), s.waits)
 	if err != nil {
 		return err
 	}
@@ -61,21 +61,19 @@ func (s *sending) takeKeys(ctx context.Context, tx *txn) error {
 		return err
 	}
 	var known requestNames
-	left := 0
 	for n, i := range at {
 		if !s.keyed[i] {
 			known.add(n)
-			left++
 		}
 	}
-	if left == 0 {
+	if len(known.keys) == 0 {
 		return nil
 	}
-	return s.answerKeys(ctx, tx, known, at, left)
+	return s.answerKeys(ctx, tx, known, at)
 }
 
 // answerKeys answers the requests whose keys are known.
-func (s *sending) answerKeys(ctx context.Context, tx *txn, known requestNames, at map[requestName]int, left int) error {
+func (s *sending) answerKeys(ctx context.Context, tx *txn, known requestNames, at map[requestName]int) error {
 	rows, err := tx.Query(ctx, sqlSendKeysKnown, known.projects, known.scopes, known.keys)
 	if err != nil {
 		return err
@@ -88,7 +86,6 @@ func (s *sending) answerKeys(ctx context.Context, tx *txn, known requestNames, a
 	if _, err := pgx.ForEachRow(rows, []any{&n.project, &n.scope, &n.key, &hash, &event}, func() error {
 		i := at[n]
 		s.open[i] = false
-		left--
 		if event == 0 {
 			hash = nil // another call's
 		}
@@ -101,8 +98,14 @@ func (s *sending) answerKeys(ctx context.Context, tx *txn, known requestNames, a
 	}); err != nil {
 		return err
 	}
-	if left > 0 {
-		return errAgain // swept in this moment: free
+	for _, i := range at {
+		switch {
+		case s.keyed[i] || !s.open[i]:
+		case s.waits == "":
+			return errAgain // swept in this moment: free
+		default:
+			s.open[i], s.out[i] = false, webhook.Sent{EventID: s.items[i].EventID, Err: errHeld}
+		}
 	}
 	if len(events) == 0 {
 		return nil

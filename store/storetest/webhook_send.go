@@ -2,14 +2,12 @@ package storetest
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/webhook"
@@ -233,23 +231,38 @@ func sendRace(r *rig) {
 
 func sendRequestKey(r *rig) {
 	r.endpoint()
-	keyed := func(key, body string) func(*webhook.NewEvent) {
-		h := sha256.Sum256([]byte(body))
-		return func(n *webhook.NewEvent) {
-			n.Request = &idempotency.Request{Project: 1, Scope: "POST /v1/webhooks/events", Key: key, Hash: h[:]}
+	// keyed is an event under a request key, whose id its client gave or the server made.
+	keyed := func(key, id string, given bool, with ...func(*webhook.NewEvent)) webhook.NewEvent {
+		n := r.event(id, append(with, func(n *webhook.NewEvent) { n.Payload = []byte(`1`) })...)
+		if !given {
+			id = ""
 		}
+		r.ok(n.SetKey(key, id))
+		return n
 	}
-	first := r.send(r.event("evt1", keyed("k", "one")))
-	again := r.send(r.event("made-anew", keyed("k", "one"))) // the id was made by the server: not part of the request
+	other := func(n *webhook.NewEvent) { n.Type = "other" }
+	first := r.send(keyed("k", "made", false))
+	want(r, "the first replays", first.Replay, false)
+	again := r.send(keyed("k", "made-anew", false)) // the id was made by the server: not part of the request
 	want(r, "replay", again.Replay, true)
-	want(r, "event", again.EventID, "evt1")
+	want(r, "event", again.EventID, first.EventID)
+	want(r, "made at", again.CreatedAt.Equal(first.CreatedAt), true)
 	want(r, "delivery", again.Deliveries[0], first.Deliveries[0])
-	out := r.trySend(r.event("evt1", keyed("k", "two")))[0]
-	want(r, "reused", fault.CodeOf(out.Err), fault.IdempotencyKeyReused)
+	for _, n := range []webhook.NewEvent{keyed("k", first.EventID, true), keyed("k", "made", false, other)} {
+		want(r, "reused", fault.CodeOf(r.trySend(n)[0].Err), fault.IdempotencyKeyReused)
+	}
 	want(r, "events", r.count("SELECT count(*) FROM events"), 1)
-	out = r.trySend(r.event("evt1", keyed("l", "x"), func(n *webhook.NewEvent) { n.Type = "other" }))[0]
+	out := r.trySend(keyed("l", first.EventID, true, other))[0]
 	want(r, "event reused", errors.Is(out.Err, webhook.ErrEventIDReused), true)
-	want(r, "a key whose answer was no 2xx is free", r.send(r.event("evt2", keyed("l", "y"))).Replay, false)
+	out = r.trySend(keyed("l", "evt2", true, func(n *webhook.NewEvent) { n.Endpoints = []int64{1 << 40} }))[0]
+	want(r, "refused", fault.CodeOf(out.Err), fault.InvalidArgument)
+	want(r, "a key whose answer was no 2xx is free", r.send(keyed("l", "evt2", true)).Replay, false)
+	want(r, "an event that is known, under a new key", r.send(keyed("m", "evt2", true)).Replay, true)
+	want(r, "and that key again", r.send(keyed("m", "evt2", true)).EventID, "evt2")
+	r.age("request_keys", "expires_at", "true", 25*time.Hour)
+	late := r.send(keyed("k", "later", false, other))
+	want(r, "a key whose window is over is free", late.Replay || late.EventID == first.EventID, false)
+	want(r, "deliveries", r.count("SELECT count(*) FROM deliveries"), 3)
 }
 
 func sendSurvives(r *rig) {
