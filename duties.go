@@ -30,11 +30,12 @@ func (s *Server) duties() []duty {
 		}
 	}
 	return []duty{
-		// A last try must be dead-lettered within a second of its lease's end, a dead sender's delivery be free soon after.
-		{"sweep", 400 * time.Millisecond, count(s.store.Sweep), s.config.Logger},
+		// A last try must be dead-lettered within a second of its lease's end, a dead sender's delivery be free soon after. More often than that
+		// is what a server at rest costs.
+		{"sweep", 700 * time.Millisecond, count(s.store.Sweep), s.config.Logger},
 		{"reap claims", time.Second, count(s.store.ReapClaims), s.config.Logger},
 		{"forget claims", time.Minute, count(s.store.ForgetClaims), s.config.Logger},
-		{"redrive", 400 * time.Millisecond, func(ctx context.Context) (int, time.Duration, error) {
+		{"redrive", time.Second, func(ctx context.Context) (int, time.Duration, error) {
 			moved, again, err := s.store.StepRedrives(ctx, sweepLimit)
 			if again > 0 { // what its rate allows next
 				return 0, again, err

@@ -94,6 +94,7 @@ func (c *serveCmd) Run(ctx context.Context, out output) error {
 		return fmt.Errorf("serve: %w", err)
 	}
 	defer context.AfterFunc(ctx, s.Stop)()
+	debug.FreeOSMemory() // what the start took, which a collector that runs seldom would keep
 	c.greet(out, l.Addr(), metrics, s.FirstKey())
 
 	parts := append(answer(l, cert, s.Handler(), min(c.Drain, c.Grace), config.Logger), group.Part{Name: "server", Run: s.Run})

@@ -112,8 +112,9 @@ func look[T any](ctx context.Context, q querier, f webhook.Filter, sql string, m
 	scan func(pgx.Rows) (T, time.Time, bool, error), id func(T) int64,
 ) (out []T, next int64, err error) {
 	limit, at := pageSize(f.Page), before(f.Page)
+	n := min(limit+1, lookRows) // enough where all are asked for
 	for range lookTimes {
-		rows, err := q.Query(ctx, sql, append([]any{at, lookRows, f.Project, f.Tenant, f.EventType, f.EventID, f.Subject, f.From, f.To}, more...)...)
+		rows, err := q.Query(ctx, sql, append([]any{at, n, f.Project, f.Tenant, f.EventType, f.EventID, f.Subject, f.From, f.To}, more...)...)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -141,9 +142,10 @@ func look[T any](ctx context.Context, q querier, f webhook.Filter, sql string, m
 		if err := rows.Err(); err != nil {
 			return nil, 0, err
 		}
-		if over || seen < lookRows {
+		if over || seen < n {
 			return out, 0, nil
 		}
+		n = lookRows
 	}
 	return out, at, nil
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
 )
 
 // Beyond 10,000 the kept counts answer, and they are those of the rows.
@@ -98,6 +100,45 @@ func TestReceivePlansUseIndexes(t *testing.T) {
 			if strings.Contains(l, "Seq Scan on messages") || strings.Contains(l, "Seq Scan on bodies") || strings.Contains(l, "Hash Join") {
 				t.Errorf("%s: %s", c.name, l)
 			}
+		}
+	}
+}
+
+// A list that asks for a few looks at a few, however many there are; one that finds too few of what it asks for looks on.
+func TestListLooksAtWhatItShows(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	hook(t, db)
+	for n := range 3 {
+		events := make([]webhook.NewEvent, 400)
+		for i := range events {
+			events[i] = news(int64(n*len(events) + i))
+		}
+		if _, err := db.Send(t.Context(), events...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		state           webhook.State
+		shown, at, most int
+	}{
+		"all":  {"", 10, 11, 30},
+		"none": {webhook.Stuck, 0, 1200, 1300},
+	} {
+		err := db.in(t.Context(), func(ctx context.Context, tx *txn) error {
+			d, next, err := db.Deliveries(ctx, webhook.Filter{Project: 1, State: c.state, Page: queue.Page{Limit: 10}})
+			if err != nil {
+				return err
+			}
+			var looked int
+			err = tx.QueryRow(ctx, "SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'delivery_claims'").Scan(&looked)
+			if len(d) != c.shown || (next != 0) != (c.shown > 0) || looked < c.at || looked > c.most {
+				t.Errorf("%s: %d shown, next %d, %d looked at; want %d shown and %d to %d looked at", name, len(d), next, looked, c.shown, c.at, c.most)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }
