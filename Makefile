@@ -10,7 +10,7 @@ STORE  ?= sqlite:onceward.db
 TIMES  ?= 20
 LANES  ?= 6
 
-.PHONY: help build run test test-long test-race test-driver verify mutants peers bench fmt fmt-check vet lint tools clean
+.PHONY: help build run test test-long test-race test-driver verify mutants peers bench depth fmt fmt-check vet lint tools clean
 
 help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
 	@echo 'make mutants    take each guard out in turn, and see its test fail (ONLY=, minutes)'
 	@echo 'make bench      the benchmarks'
+	@echo 'make depth      what must not grow with depth, measured: half an hour, 15 GB of disk (DEPTH=)'
 	@echo 'make peers      Onceward beside other queues on this machine, in turn (PEERS=)'
 	@echo 'make fmt        format'
 	@echo 'make lint       format check, vet, staticcheck'
@@ -58,6 +59,10 @@ mutants: tools
 # Beside other queues, in turn: minutes to an hour. PEERS='-rounds 1 -peers onceward-sqlite,goqite' and the like.
 peers: tools
 	cd bench/peers && go run . $(PEERS)
+
+# What must not grow. DEPTH='-rows 100000 backlog kept' and the like.
+depth: tools
+	go run ./bench/depth $(if $(DEPTH),$(DEPTH),backlog front kept held due endpoints fanout servers idle)
 
 bench:
 	go test -p 1 -run '^$$' -bench . -benchmem -timeout 60m ./...
