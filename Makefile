@@ -10,7 +10,7 @@ STORE  ?= sqlite:onceward.db
 TIMES  ?= 20
 LANES  ?= 6
 
-.PHONY: help build run test test-long test-race test-driver verify mutants peers bench depth fmt fmt-check vet lint tools clean
+.PHONY: help build run test test-long test-race test-driver test-peers verify mutants peers bench depth fmt fmt-check vet lint tools clean
 
 help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
@@ -31,7 +31,7 @@ build:
 run: build
 	@bin/onceward serve --listen $(LISTEN) --store $(STORE) --allow-private-networks --walkthrough
 
-test: tools test-driver test-race
+test: tools test-driver test-race test-peers
 
 # SQLite's suite once without the race detector and its tag: with it the tests open the file through another driver
 # than the product does.
@@ -41,6 +41,10 @@ test-driver:
 # The race detector sleeps a second at each program's end, and the tests run the program hundreds of times.
 test-race:
 	GORACE=atexit_sleep_ms=10 go test -race -timeout 20m ./...
+
+# A module of its own: does the benchmark beside others run, and is docs/performance.md what its results say?
+test-peers:
+	cd bench/peers && go test ./...
 
 test-long: tools
 	ONCEWARD_TEST_LONG=1 go test -race -timeout 120m ./...
@@ -56,7 +60,7 @@ verify: build tools
 mutants: tools
 	go run ./test/mutants $(if $(ONLY),--only $(ONLY),)
 
-# Beside other queues, in turn: minutes to an hour. PEERS='-rounds 1 -peers onceward-sqlite,goqite' and the like.
+# Beside other queues, in turn: a quarter of an hour. PEERS='-rounds 1 -peers onceward-sqlite,goqite' and the like.
 peers: tools
 	cd bench/peers && go run . $(PEERS)
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -41,9 +42,13 @@ func (b *bareSubject) enqueueMany(ctx context.Context, _ int64, bodies [][]byte)
 	return err
 }
 
-func (b *bareSubject) consume(context.Context, func(int64)) error { return errNot }
+func (b *bareSubject) consume(context.Context, func(int64)) error {
+	return errors.New("bare rows are for nobody")
+}
 
-func (b *bareSubject) roots() []int { return []int{grounds.cluster.Pid()} }
+func (b *bareSubject) roots() map[string]int {
+	return map[string]int{"database": grounds.cluster.Pid()}
+}
 
 func (b *bareSubject) close() error {
 	b.pool.Close()

@@ -78,6 +78,6 @@ func (g *goqiteSubject) consume(ctx context.Context, came func(i int64)) error {
 	return nil
 }
 
-func (g *goqiteSubject) roots() []int { return nil }
+func (g *goqiteSubject) roots() map[string]int { return nil }
 
 func (g *goqiteSubject) close() error { return g.db.Close() }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/onceward/onceward/internal/pgtest"
 )
 
@@ -21,19 +23,26 @@ var errAbsent = errors.New("this machine lacks it")
 var grounds struct {
 	cluster *pgtest.Cluster
 	dir     string
-	stops   []func()
+	kept    *broker // goes on until the visit to its peer ends
+}
+
+// endVisit stops what was kept from one case of a peer to the next.
+func endVisit() {
+	if grounds.kept != nil {
+		grounds.kept.stop()
+		grounds.kept = nil
+	}
 }
 
 func stopGrounds() {
-	for _, stop := range grounds.stops {
-		stop()
-	}
+	endVisit()
 	if grounds.cluster != nil {
 		grounds.cluster.Close()
 	}
 	if grounds.dir != "" {
 		os.RemoveAll(grounds.dir)
 	}
+	grounds.cluster, grounds.dir, built = nil, "", map[string]string{}
 }
 
 // folder makes an empty folder, that goes when all is over.
@@ -47,12 +56,28 @@ func folder() (string, error) {
 	return os.MkdirTemp(grounds.dir, "")
 }
 
-// database makes an empty database on a PostgreSQL of its own, whose commits are on disk.
-func database(ctx context.Context) (url string, drop func() error, err error) {
+// startCluster starts a PostgreSQL of its own, once.
+func startCluster(ctx context.Context) (err error) {
 	if grounds.cluster == nil {
 		if grounds.cluster, err = pgtest.Start(ctx, pgtest.Options{Fsync: true}); err != nil {
-			return "", nil, fmt.Errorf("%w: %w", errAbsent, err)
+			return fmt.Errorf("%w: %w", errAbsent, err)
 		}
+	}
+	return nil
+}
+
+// database makes an empty database on a PostgreSQL of its own, whose commits are on disk.
+func database(ctx context.Context) (url string, drop func() error, err error) {
+	if err := startCluster(ctx); err != nil {
+		return "", nil, err
+	}
+	admin, err := pgx.Connect(ctx, grounds.cluster.URL("postgres"))
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = admin.Exec(ctx, "CHECKPOINT") // what the case before has left to write is not this one's
+	if err = errors.Join(err, admin.Close(ctx)); err != nil {
+		return "", nil, err
 	}
 	at, dropIt, err := pgtest.Scratch(ctx, grounds.cluster.URL("postgres"), "peers_")
 	return at, func() error { return dropIt(context.WithoutCancel(ctx)) }, err
@@ -60,9 +85,9 @@ func database(ctx context.Context) (url string, drop func() error, err error) {
 
 var built = map[string]string{}
 
-// build makes a program from its source, once: pkg as seen from dir.
-func build(dir, pkg string) (string, error) {
-	if at := built[pkg]; at != "" {
+// build makes a program from its source, once: pkg as seen from dir, by go build if nothing else is said.
+func build(dir, pkg string, how ...string) (string, error) {
+	if at := built[dir+" "+pkg]; at != "" {
 		return at, nil
 	}
 	to, err := folder()
@@ -70,19 +95,23 @@ func build(dir, pkg string) (string, error) {
 		return "", err
 	}
 	at := filepath.Join(to, "program")
-	cmd := exec.Command("go", "build", "-o", at, pkg)
+	if len(how) == 0 {
+		how = []string{"build"}
+	}
+	cmd := exec.Command("go", append(how, "-o", at, pkg)...)
 	cmd.Dir = dir
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w: %s", pkg, err, text)
 	}
-	built[pkg] = at
+	built[dir+" "+pkg] = at
 	return at, nil
 }
 
 // broker is a process that was started for one case.
 type broker struct {
-	cmd *exec.Cmd
-	dir string
+	cmd  *exec.Cmd
+	dir  string
+	port int
 }
 
 // startBroker runs a program in an empty folder until its port answers.
@@ -104,7 +133,7 @@ func startBroker(ctx context.Context, program string, env func(dir string, port 
 	if err != nil {
 		return nil, 0, err
 	}
-	b = &broker{exec.Command(program, with...), dir}
+	b = &broker{exec.Command(program, with...), dir, port}
 	b.cmd.Dir = dir
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if env != nil {
@@ -132,7 +161,7 @@ func startBroker(ctx context.Context, program string, env func(dir string, port 
 	}
 }
 
-func (b *broker) roots() []int { return []int{b.cmd.Process.Pid} }
+func (b *broker) roots() map[string]int { return map[string]int{"broker": b.cmd.Process.Pid} }
 
 // stop ends the broker, and all that it started.
 func (b *broker) stop() error {

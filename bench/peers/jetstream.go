@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,14 +17,18 @@ type jetStreamSubject struct {
 	stream jetstream.JetStream
 }
 
-func openJetStream(ctx context.Context, sync bool) (subject, error) {
+func jetStreamOn(always bool) func(context.Context) (subject, error) {
+	return func(ctx context.Context) (subject, error) { return openJetStream(ctx, always) }
+}
+
+func openJetStream(ctx context.Context, always bool) (subject, error) {
 	bin, err := build(".", "github.com/nats-io/nats-server/v2") // the newest: Debian's does not know sync_interval
 	if err != nil {
 		return nil, err
 	}
 	b, port, err := startBroker(ctx, bin, nil, func(dir string, port int) ([]string, error) {
 		how := ""
-		if sync {
+		if always {
 			how = "sync_interval: always"
 		}
 		config := filepath.Join(dir, "nats.conf")
@@ -37,7 +42,7 @@ func openJetStream(ctx context.Context, sync bool) (subject, error) {
 	if s.conn, err = nats.Connect(fmt.Sprintf("nats://127.0.0.1:%d", port)); err != nil {
 		return nil, err
 	}
-	if s.stream, err = jetstream.New(s.conn); err != nil {
+	if s.stream, err = jetstream.New(s.conn, jetstream.WithPublishAsyncMaxPending(64*1000)); err != nil {
 		return nil, err
 	}
 	_, err = s.stream.CreateStream(ctx, jetstream.StreamConfig{Name: "bench", Subjects: []string{"bench"}, Retention: jetstream.WorkQueuePolicy})
@@ -74,21 +79,37 @@ func (s *jetStreamSubject) consume(ctx context.Context, came func(i int64)) erro
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 1)
+	const workers = 64
+	failed := make(chan error, workers)
+	got := make(chan jetstream.Msg, workers)
 	running, err := c.Consume(func(m jetstream.Msg) {
-		if err := m.DoubleAck(context.WithoutCancel(ctx)); err != nil {
-			select {
-			case failed <- err:
-			default:
-			}
-			return
+		select {
+		case got <- m:
+		case <-ctx.Done():
 		}
-		came(number(m.Data()))
 	})
 	if err != nil {
 		return err
 	}
 	defer running.Stop()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for range workers {
+		all.Go(func() {
+			for {
+				select {
+				case m := <-got:
+					if err := m.DoubleAck(context.WithoutCancel(ctx)); err != nil { // as durable as the rest
+						failed <- err
+						return
+					}
+					came(number(m.Data()))
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
 	select {
 	case err := <-failed:
 		return err

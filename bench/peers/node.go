@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,84 +36,100 @@ func nodeReady() error {
 	return nil
 }
 
-// measureNode has a process of Node.js make a case.
-func measureNode(ctx context.Context, s settings, p peer, what string) (f figure, err error) {
-	if err := nodeReady(); err != nil {
-		return f, err
+// ground is what a queue for Node.js stands on.
+type ground func(ctx context.Context) (url string, roots map[string]int, end func() error, err error)
+
+// onNode has a process of Node.js make a case.
+func onNode(on ground) func(context.Context, settings, peer, kase) ([]figure, error) {
+	return func(ctx context.Context, s settings, p peer, c kase) (fs []figure, err error) {
+		if err := nodeReady(); err != nil {
+			return nil, err
+		}
+		url, roots, end, err := on(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		how, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.CommandContext(ctx, "node", "peer.mjs", p.name, url, string(how))
+		cmd.Dir, cmd.Stderr = nodeFolder, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, err
+		}
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		defer func() {
+			in.Close()
+			err = errors.Join(err, cmd.Wait())
+		}()
+		lines := bufio.NewScanner(out)
+		if !lines.Scan() || lines.Text() != "ready" {
+			return nil, fmt.Errorf("it is not ready: %q", lines.Text())
+		}
+		if _, err := fmt.Fprintln(in, "warm "+c.name); err != nil {
+			return nil, err
+		}
+		if !lines.Scan() {
+			return nil, errors.New("it ended while it was made warm")
+		}
+		roots = maps.Clone(roots)
+		roots["node"] = cmd.Process.Pid
+		for _, what := range c.shows {
+			syscall.Sync()
+			m, err := cost.Of(roots)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := fmt.Fprintln(in, what); err != nil {
+				return nil, err
+			}
+			if !lines.Scan() {
+				return nil, errors.New("it ended without an answer")
+			}
+			u, err := m.Since()
+			if err != nil {
+				return nil, err
+			}
+			var got struct {
+				N              int64
+				Seconds        float64
+				P50, P99, P999 float64
+			}
+			if err := json.Unmarshal(lines.Bytes(), &got); err != nil {
+				return nil, fmt.Errorf("%w: %s", err, lines.Bytes())
+			}
+			if got.N == 0 {
+				return nil, errors.New("nothing was done")
+			}
+			f := p.figure(what, done{jobs: got.N, span: time.Duration(got.Seconds * float64(time.Second))}, u)
+			f.P50, f.P99, f.P999 = short(got.P50), short(got.P99), short(got.P999)
+			fs = append(fs, f)
+		}
+		return fs, nil
 	}
-	url, roots, end, err := p.ground(ctx)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, end()) }()
-	how, err := json.Marshal(map[string]any{
-		"jobs": s.jobs, "callers": s.callers, "batch": s.batch, "size": s.size, "rate": s.rate, "span": s.span.Seconds(),
-	})
-	if err != nil {
-		return f, err
-	}
-	cmd := exec.CommandContext(ctx, "node", "peer.mjs", p.name, url, what, string(how))
-	cmd.Dir, cmd.Stderr = nodeFolder, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return f, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return f, err
-	}
-	if err := cmd.Start(); err != nil {
-		return f, err
-	}
-	defer func() {
-		in.Close()
-		err = errors.Join(err, cmd.Wait())
-	}()
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || lines.Text() != "ready" {
-		return f, fmt.Errorf("it is not ready: %q", lines.Text())
-	}
-	m, err := cost.Of(append(roots, cmd.Process.Pid)...)
-	if err != nil {
-		return f, err
-	}
-	began := time.Now()
-	if _, err := in.Write([]byte("go\n")); err != nil {
-		return f, err
-	}
-	var got struct {
-		N              int
-		P50, P99, P999 float64
-	}
-	if !lines.Scan() {
-		return f, errors.New("it ended without an answer")
-	}
-	span := time.Since(began)
-	cpu, others, err := m.Since()
-	if err == nil {
-		err = json.Unmarshal(lines.Bytes(), &got)
-	}
-	if err != nil {
-		return f, err
-	}
-	return figure{
-		Peer: p.name, Case: what, Rate: float64(got.N) / span.Seconds(), CPU: cpu.Seconds() * 10_000 / float64(got.N),
-		P50: got.P50, P99: got.P99, P999: got.P999, Others: others,
-	}, nil
 }
 
 // onPostgres is the ground of a queue in a database.
-func onPostgres(ctx context.Context) (url string, roots []int, end func() error, err error) {
+func onPostgres(ctx context.Context) (url string, roots map[string]int, end func() error, err error) {
 	url, end, err = database(ctx)
 	if err != nil {
 		return "", nil, nil, err
 	}
-	return url, []int{grounds.cluster.Pid()}, end, nil
+	return url, map[string]int{"database": grounds.cluster.Pid()}, end, nil
 }
 
 // onRedis is the ground of a queue in Redis, each write of which is on disk before its answer.
-func onRedis(ctx context.Context) (url string, roots []int, end func() error, err error) {
+func onRedis(ctx context.Context) (url string, roots map[string]int, end func() error, err error) {
 	b, port, err := startRedis(ctx)
 	if err != nil {
 		return "", nil, nil, err

@@ -17,10 +17,14 @@ import (
 const key = "peers-peers-peers-peers"
 
 type oncewardSubject struct {
-	server *child.Server
-	client *http.Client
-	others []int
-	drop   func() error
+	server   *child.Server
+	client   *http.Client
+	database int // 0: none
+	drop     func() error
+}
+
+func oncewardOn(postgres bool) func(context.Context) (subject, error) {
+	return func(ctx context.Context) (subject, error) { return openOnceward(ctx, postgres) }
 }
 
 func openOnceward(ctx context.Context, postgres bool) (subject, error) {
@@ -34,7 +38,7 @@ func openOnceward(ctx context.Context, postgres bool) (subject, error) {
 		if store, s.drop, err = database(ctx); err != nil {
 			return nil, err
 		}
-		s.others = append(s.others, grounds.cluster.Pid())
+		s.database = grounds.cluster.Pid()
 	} else {
 		dir, err := folder()
 		if err != nil {
@@ -135,7 +139,13 @@ func (s *oncewardSubject) once(ctx context.Context, came func(i int64)) error {
 	return nil
 }
 
-func (s *oncewardSubject) roots() []int { return append([]int{s.server.Process.Pid}, s.others...) }
+func (s *oncewardSubject) roots() map[string]int {
+	r := map[string]int{"server": s.server.Process.Pid}
+	if s.database != 0 {
+		r["database"] = s.database
+	}
+	return r
+}
 
 func (s *oncewardSubject) close() error {
 	s.client.CloseIdleConnections()

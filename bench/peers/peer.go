@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -16,37 +15,52 @@ type subject interface {
 	// consume receives and finishes messages until ctx ends, and tells the number of each.
 	consume(ctx context.Context, came func(i int64)) error
 	// roots are the processes beside this one whose trees have a part in it.
-	roots() []int
+	roots() map[string]int
 	close() error
 }
 
-// errNot says that a peer has no such thing.
-var errNot = errors.New("it has no such thing")
-
+// peer is who is measured.
 type peer struct {
 	name  string
 	about string
-	open  func(ctx context.Context) (subject, error)
-
-	ground func(ctx context.Context) (url string, roots []int, end func() error, err error) // of one for Node.js, which has no open
+	keeps string   // what it knows of what was done before
+	ahead string   // why, where it is ahead of us
+	cases []string // names of cases()
+	run   func(ctx context.Context, s settings, p peer, c kase) ([]figure, error)
 }
 
 func peers() []peer {
-	return []peer{
-		{name: "onceward-postgres", about: "over HTTP, each message with a key", open: func(ctx context.Context) (subject, error) { return openOnceward(ctx, true) }},
-		{name: "onceward-sqlite", about: "over HTTP, each message with a key", open: func(ctx context.Context) (subject, error) { return openOnceward(ctx, false) }},
-		{name: "bare-insert", about: "a row of the bare driver, 64 connections", open: openBare},
-		{name: "river", about: "in process, 500 workers, fetch cooldown 1 ms", open: openRiver},
-		{name: "goqite", about: "in process, SQLite with synchronous=FULL", open: openGoqite},
-		{name: "rabbitmq", about: "a quorum queue on one node, confirms", open: openRabbit},
-		{name: "jetstream", about: "sync always", open: func(ctx context.Context) (subject, error) { return openJetStream(ctx, true) }},
-		{name: "jetstream-default", about: "as it comes: what is answered is not on disk", open: func(ctx context.Context) (subject, error) { return openJetStream(ctx, false) }},
-		{name: "asynq", about: "Redis with appendfsync always", open: openAsynq},
-		{name: "bullmq", about: "Node.js, Redis with appendfsync always", ground: onRedis},
-		{name: "graphile-worker", about: "Node.js, a local queue of 500", ground: onPostgres},
-		{name: "pg-boss", about: "Node.js, four fetchers of 1,000", ground: onPostgres},
+	const (
+		queue  = "enqueue,batch,start"
+		all    = "enqueue,batch,cycle,start"
+		hooks  = "enqueue,batch,cycle,start,deliver,post"
+		ledger = "publish keys for a day, claims for 90"
+	)
+	list := []peer{
+		{"onceward-postgres", "over HTTP, each message with a key", ledger, "", split(hooks), onSubject(oncewardOn(true))},
+		{"onceward-sqlite", "over HTTP, each message with a key", ledger, "", split(hooks), onSubject(oncewardOn(false))},
+		{inProcess + "postgres", "Onceward's store called in the process, one connection, each message published, received, claimed and settled", ledger, "", []string{"cycle"}, onBenchmark("postgres")},
+		{inProcess + "sqlite", "the same on SQLite", ledger, "", []string{"cycle"}, onBenchmark("sqlite")},
+		{"bare-insert", "a row of the bare driver, 64 connections, no key", "nothing", "it is the floor: a row without a queue, a key or a lease.", split("enqueue,fill"), onSubject(openBare)},
+		{"bare-post", "a loop of 64 senders by net/http alone, that signs and records nothing", "nothing", "", []string{"deliver"}, onBareLoop},
+		{"river", "in process, 500 workers, fetch cooldown 1 ms", "unique jobs if asked; no ledger", "its batch is one COPY-like insert of one row a job, without a key that must be looked up and kept; it runs in the process, without HTTP.", split(all), onSubject(openRiver)},
+		{"goqite", "in process, SQLite with synchronous=FULL", "no keys, no ledger", "its batch is one transaction of plain inserts, without keys, in the process.", split(all), onSubject(openGoqite)},
+		{"rabbitmq", "a quorum queue on one node, confirms", "no keys, no ledger", "a message is an append to a log that is shared by all, in memory until it is consumed; there is no key to look up, no index, and nothing to ask it afterwards.", split(all), onSubject(openRabbit)},
+		{"jetstream", "sync always, acks confirmed", "message ids for two minutes; no ledger", "a message is an append to a file; there is no row, no lease to write, and its consumer is pushed to.", split(queue), onSubject(jetStreamOn(true))},
+		{"jetstream-default", "as it comes: what is answered is not on disk", "message ids for two minutes; no ledger", "it answers before anything is on disk, so a crash loses what was answered.", split(queue), onSubject(jetStreamOn(false))},
+		{"asynq", "Redis with appendfsync always", "unique tasks if asked; no ledger", "Redis keeps everything in memory and appends to one file.", split(queue), onSubject(openAsynq)},
+		{"bullmq", "Node.js, Redis with appendfsync always", "job ids while they are kept; no ledger", "Redis keeps everything in memory and appends to one file.", split(queue), onNode(onRedis)},
+		{"graphile-worker", "Node.js, a local queue of 500", "job keys while they wait; no ledger", "its batch is one statement, without keys, and its local queue takes 500 jobs at a time.", split(queue), onNode(onPostgres)},
+		{"pg-boss", "Node.js, four fetchers of 1,000", "singletons if asked; no ledger", "its batch is one statement, without keys, and its fetchers take 1,000 jobs at a time.", split(queue), onNode(onPostgres)},
 	}
+	return list
 }
+
+// The cycle in the process takes turns with bare statements, which are so shown without being peers.
+const (
+	inProcess = "in-process-"
+	bares     = "bare-statements-"
+)
 
 func chosen(names []string) ([]peer, error) {
 	all := peers()

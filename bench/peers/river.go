@@ -82,7 +82,9 @@ func (r *riverSubject) consume(ctx context.Context, came func(i int64)) error {
 	return c.Stop(context.WithoutCancel(ctx)) // what was worked is written
 }
 
-func (r *riverSubject) roots() []int { return []int{grounds.cluster.Pid()} }
+func (r *riverSubject) roots() map[string]int {
+	return map[string]int{"database": grounds.cluster.Pid()}
+}
 
 func (r *riverSubject) close() error {
 	r.pool.Close()

@@ -2,11 +2,8 @@ package cost
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -14,10 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tick is a unit of /proc's times: USER_HZ is 100 on Linux.
-const tick = 10 * time.Millisecond
-
-// Meter reads /proc: the times and the writes of this process, which is the client, of a server, and of a PostgreSQL.
+// Meter measures this process, which is the client, a server, and a PostgreSQL.
 type Meter struct {
 	server     int
 	postmaster int // 0: none, or not on this machine
@@ -26,11 +20,10 @@ type Meter struct {
 }
 
 type sample struct {
-	at                       time.Time
-	client, server, database time.Duration
-	machine                  time.Duration // all that is not idle
-	written                  int64
-	unread                   bool // what was written cannot be told
+	at                               time.Time
+	client, server, database, others time.Duration
+	written                          int64
+	told                             bool // what was written
 }
 
 // New makes one. Of a PostgreSQL that is not on this machine nothing is known.
@@ -74,34 +67,34 @@ func (m *Meter) End(jobs int64) (*Cost, error) {
 		d := per(database)
 		c.Database = &d
 	}
-	if !now.unread && !m.was.unread && !m.remote {
+	if now.told && m.was.told && !m.remote {
 		w := float64(now.written-m.was.written) / float64(jobs)
 		c.Written = &w
 	}
-	all := time.Duration(runtime.NumCPU()) * now.at.Sub(m.was.at)
-	c.Others = max(0, (now.machine-m.was.machine-client-server-database).Seconds()/all.Seconds())
+	c.Others = share(now.others-m.was.others, now.at.Sub(m.was.at))
 	return c, nil
 }
 
-func (m *Meter) sample() (sample, error) {
-	s := sample{at: time.Now()}
-	var err error
-	if s.client, err = Self(); err != nil {
-		return s, err
-	}
-	p, err := readProcess(m.server)
+// share is a time as a share of all that the processors have.
+func share(d, of time.Duration) float64 {
+	return max(0, d.Seconds()/of.Seconds()/float64(runtime.NumCPU()))
+}
+
+func (m *Meter) sample() (s sample, err error) {
+	l, err := lookAround()
 	if err != nil {
 		return s, err
 	}
-	s.server = p.own
-	s.add(m.server)
+	mine := l.tree(m.server)
+	s = sample{at: l.at, client: l.all[os.Getpid()].own, server: l.used(mine)}
 	if m.postmaster != 0 {
-		if s.database, err = tree(m.postmaster, s.add); err != nil {
-			return s, err
-		}
+		base := l.tree(m.postmaster)
+		s.database = l.used(base)
+		mine = append(mine, base...)
 	}
-	s.machine, err = busy()
-	return s, err
+	s.others = l.others(mine) + l.stolen
+	s.written, s.told = written(mine)
+	return s, nil
 }
 
 // Self is the processor time that this process has used.
@@ -112,154 +105,77 @@ func Self() (time.Duration, error) {
 }
 
 // Tree is the processor time that a process has used, with all that it started, and those of them that have ended.
-func Tree(root int) (time.Duration, error) { return tree(root, func(int) {}) }
-
-func tree(root int, each func(pid int)) (sum time.Duration, err error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return 0, err
-	}
-	all := map[int]process{}
-	for _, f := range stats {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err != nil {
-			continue
-		}
-		if p, err := readProcess(pid); err == nil { // else it has ended
-			all[pid] = p
-		}
-	}
-	for pid, p := range all {
-		up := pid
-		for range len(all) { // a number that was given anew must not make a circle
-			if up == root || up == 0 {
-				break
-			}
-			up = all[up].parent
-		}
-		if up == root {
-			sum += p.own + p.children
-			each(pid)
-		}
-	}
-	return sum, nil
+func Tree(root int) (time.Duration, error) {
+	l, err := lookAround()
+	return l.used(l.tree(root)), err
 }
 
-// add counts what a process wrote to disk.
-func (s *sample) add(pid int) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
-	_, after, ok := strings.Cut(string(text), "\nwrite_bytes: ")
-	number, _, _ := strings.Cut(after, "\n")
-	n, e := strconv.ParseInt(number, 10, 64)
-	if err != nil || !ok || e != nil {
-		s.unread = true
-		return
-	}
-	s.written += n
-}
-
-type process struct {
-	name          string
-	parent        int
-	own, children time.Duration // children: those that have ended
-}
-
-// readProcess reads proc_pid_stat(5).
-func readProcess(pid int) (process, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return process{}, err
-	}
-	return parseProcess(string(text))
-}
-
-func parseProcess(s string) (process, error) {
-	open, end := strings.IndexByte(s, '('), strings.LastIndexByte(s, ')')
-	if open < 0 || end < open {
-		return process{}, fmt.Errorf("no name in %q", s)
-	}
-	p := process{name: s[open+1 : end]}
-	fields := strings.Fields(s[end+1:]) // the state is fields[0]
-	if len(fields) < 15 {
-		return process{}, fmt.Errorf("too short: %q", s)
-	}
-	number := func(i int) time.Duration {
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0
-		}
-		return time.Duration(n)
-	}
-	p.parent = int(number(1))
-	p.own, p.children = (number(11)+number(12))*tick, (number(13)+number(14))*tick
-	return p, nil
-}
-
-// busy is what the machine's processors did so far, idle and waiting not counted.
-func busy() (time.Duration, error) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, err
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	var sum time.Duration
-	for i, f := range strings.Fields(strings.TrimPrefix(line, "cpu ")) {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/stat: %q", line)
-		}
-		if i != 3 && i != 4 && i < 8 { // idle, iowait; guests are counted in user
-			sum += time.Duration(n) * tick
-		}
-	}
-	return sum, nil
-}
-
-// peak is the most memory that a process had resident, in MiB; 0 where the kernel does not tell.
-func peak(pid int) float64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, after, _ := strings.Cut(string(text), "VmHWM:")
-	number, _, _ := strings.Cut(strings.TrimSpace(after), " ")
-	kib, _ := strconv.ParseFloat(number, 64)
-	return kib / 1024
-}
-
-// Trees measures this process and trees of others.
+// Trees measures this process and trees of others, by their names.
 type Trees struct {
-	roots   []int
-	at      time.Time
-	used    time.Duration
-	machine time.Duration
+	roots map[string]int
+	was   treesSample
+}
+
+type treesSample struct {
+	look
+	parts   map[string]time.Duration
+	pids    []int // of all parts
+	others  time.Duration
+	written int64
+	told    bool
+}
+
+// Used is what they took.
+type Used struct {
+	CPU     time.Duration
+	Parts   map[string]time.Duration // of it, by the names; "client" is this process
+	Written *int64                   // bytes to disk; nil where the system does not tell
+	Memory  *float64                 // MiB resident at the end, what they share counted once; nil where the system does not tell
+	Others  float64                  // share of the machine that had no part in it: other processes, and what the machine below took away
 }
 
 // Of begins to measure.
-func Of(roots ...int) (*Trees, error) {
+func Of(roots map[string]int) (*Trees, error) {
 	t := &Trees{roots: roots}
 	var err error
-	t.at, t.used, t.machine, err = t.now()
+	t.was, err = t.sample()
 	return t, err
 }
 
-// Since gives the processor time that they used since, and the share of the machine that others took.
-func (t *Trees) Since() (used time.Duration, others float64, err error) {
-	at, all, machine, err := t.now()
-	used = all - t.used
-	of := time.Duration(runtime.NumCPU()) * at.Sub(t.at)
-	return used, max(0, (machine-t.machine-used).Seconds()/of.Seconds()), err
+// Since gives what they used since.
+func (t *Trees) Since() (u Used, err error) {
+	now, err := t.sample()
+	if err != nil {
+		return u, err
+	}
+	u.Parts = map[string]time.Duration{}
+	for name, d := range now.parts {
+		u.Parts[name] = d - t.was.parts[name]
+		u.CPU += u.Parts[name]
+	}
+	if now.told && t.was.told {
+		n := now.written - t.was.written
+		u.Written = &n
+	}
+	if mib, ok := resident(now.pids); ok {
+		u.Memory = &mib
+	}
+	u.Others = share(now.others-t.was.others, now.at.Sub(t.was.at))
+	return u, nil
 }
 
-func (t *Trees) now() (at time.Time, used, machine time.Duration, err error) {
-	at = time.Now()
-	if used, err = Self(); err != nil {
-		return at, 0, 0, err
+func (t *Trees) sample() (s treesSample, err error) {
+	if s.look, err = lookAround(); err != nil {
+		return s, err
 	}
-	for _, r := range t.roots {
-		d, err := Tree(r)
-		if err != nil {
-			return at, 0, 0, err
-		}
-		used += d
+	self := os.Getpid()
+	s.parts, s.pids = map[string]time.Duration{"client": s.all[self].own}, []int{self}
+	for name, root := range t.roots {
+		pids := s.tree(root)
+		s.parts[name] += s.used(pids)
+		s.pids = append(s.pids, pids...)
 	}
-	machine, err = busy()
-	return at, used, machine, err
+	s.others = s.look.others(s.pids) + s.stolen
+	s.written, s.told = written(s.pids)
+	return s, nil
 }

@@ -1,9 +1,10 @@
-// One case of one queue for Node.js: node peer.mjs NAME URL CASE SETTINGS. It says "ready" when its queue is there (and filled, where the case is to work it
-// off), begins when a line comes in, and answers with a line of JSON: how many, and the latencies in milliseconds. It ends when its input does.
+// Cases of one queue for Node.js: node peer.mjs NAME URL SETTINGS. It says "ready" when its queue is there, makes ("warm CASE") connections, then the case that a line names, and answers with
+// a line of JSON: how many, in how many seconds, and the latencies in milliseconds. It ends when its input does.
+import { createHistogram } from "node:perf_hooks"; // an HdrHistogram
 import { createInterface } from "node:readline";
 
-const [name, url, what, settings] = process.argv.slice(2);
-const { jobs, callers, batch, size, rate, span } = JSON.parse(settings); // span in seconds
+const [name, url, settings] = process.argv.slice(2);
+const { jobs, seconds, callers, batch, size, rate, span_seconds: span } = JSON.parse(settings);
 
 const words = "lorem ipsum dolor sit amet, ";
 const filler = words.repeat(size / words.length + 1).slice(0, Math.max(0, size - 24));
@@ -80,67 +81,115 @@ const subjects = {
   },
 };
 
-const latencies = [];
-const took = (ms) => latencies.push(ms);
-const quantile = (q) => latencies[Math.min(latencies.length - 1, Math.floor((latencies.length * q) / 100))] ?? 0;
+const now = () => performance.now();
+const subject = await subjects[name]();
 
-// share has the callers make n calls between them.
-async function share(n, call) {
+// closed has the callers make calls as fast as they are answered, until there were so many or the time is over.
+async function closed(most, call) {
+  const began = now();
   let next = 0;
+  let n = 0;
   const one = async () => {
-    for (let i = next++; i < n; i = next++) await call(i);
+    while (next < most && now() - began < seconds * 1000) {
+      const did = await call(next++); // n is read after that, not before
+      n += did;
+    }
   };
   await Promise.all(Array.from({ length: callers }, one));
+  return { n, seconds: (now() - began) / 1000 };
 }
 
-async function timed(call) {
-  const began = performance.now();
-  await call();
-  took(performance.now() - began);
-}
-
-const subject = await subjects[name]();
-const fill = (measure) =>
-  share(Math.ceil(jobs / batch), (k) => measure(() => subject.enqueueMany(k * batch, Math.min(batch, jobs - k * batch))));
-
-const cases = {
-  enqueue: () => share(jobs, (i) => timed(() => subject.enqueue(i))),
-  batch: () => fill(timed),
-  work: () => consumed(jobs, () => {}),
-  async start() {
-    const n = Math.floor(rate * span);
-    const began = performance.now() + 500;
-    const due = (i) => began + (i / rate) * 1000;
-    const all = consumed(n, (i) => took(performance.now() - due(i)));
-    await share(n, async (i) => {
-      const wait = due(i) - performance.now();
-      if (wait > 0) await new Promise((r) => setTimeout(r, wait));
-      await subject.enqueue(i);
+// consumed works until n came or the time is over.
+function consumed(n, within, each) {
+  return new Promise((resolve, reject) => {
+    const began = now();
+    let count = 0;
+    let last = 0;
+    let stop;
+    const end = async () => {
+      clearTimeout(over);
+      await (await stop)();
+      resolve({ n: count, seconds: last / 1000 });
+    };
+    const over = setTimeout(end, within);
+    stop = subject.consume((i) => {
+      last = now() - began;
+      each(i);
+      if (++count === n) setImmediate(end);
     });
+    stop.catch(reject);
+  });
+}
+
+let filled = 0;
+const cases = {
+  async enqueue() {
+    return closed(Infinity, async (i) => {
+      await subject.enqueue(i);
+      return 1;
+    });
+  },
+  async batch() {
+    const did = await closed(Math.ceil(jobs / batch), async (k) => {
+      await subject.enqueueMany(k * batch, batch);
+      return batch;
+    });
+    filled = did.n;
+    return did;
+  },
+  work: () => consumed(filled, seconds * 1000, () => {}),
+  async start() {
+    const n = Math.max(1, Math.floor(rate * span));
+    const latency = createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 });
+    const began = now() + 50;
+    const due = (i) => began + (i / rate) * 1000;
+    let count = 0;
+    const all = new Promise((resolve) => {
+      came = (i) => {
+        latency.record(Math.max(1, Math.round((now() - due(i)) * 1000)));
+        if (++count === n) resolve();
+      };
+    });
+    let next = 0;
+    const one = async () => {
+      for (let i = next++; i < n; i = next++) {
+        const wait = due(i) - now();
+        if (wait > 0) await new Promise((r) => setTimeout(r, wait));
+        await subject.enqueue(i);
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, one));
+    await Promise.race([all, new Promise((_, reject) => setTimeout(() => reject(new Error(`${count} of ${n} came`)), 60_000))]);
+    const ms = (q) => latency.percentile(q) / 1000;
+    return { n, seconds: (now() - began) / 1000, p50: ms(50), p99: ms(99), p999: ms(99.9) };
+  },
+};
+
+// warm makes connections, with messages whose numbers are below 0; where a case is about what comes, its consumer is there after it.
+let came = () => {};
+const warm = {
+  enqueue: () => Promise.all(Array.from({ length: 200 }, (_, i) => subject.enqueue(-i - 1))),
+  async start() {
+    let early = 0;
+    const all = new Promise((resolve) => {
+      came = () => {
+        if (++early === 200) resolve();
+      };
+    });
+    await subject.consume((i) => came(i));
+    await warm.enqueue();
     await all;
   },
 };
 
-// consumed works until n came.
-function consumed(n, each) {
-  return new Promise((resolve, reject) => {
-    let count = 0;
-    let stop;
-    subject
-      .consume((i) => {
-        each(i);
-        if (++count === n) setImmediate(async () => resolve(await (await stop)()));
-      })
-      .then((s) => (stop = Promise.resolve(s)), reject);
-  });
-}
-
-if (what === "work") await fill((call) => call());
-if (what === "enqueue") for (let i = 0; i < 200; i++) await subject.enqueue(-i - 1);
 console.log("ready");
-for await (const _ of createInterface({ input: process.stdin })) {
-  await cases[what]();
-  latencies.sort((a, b) => a - b);
-  console.log(JSON.stringify({ n: what === "start" ? Math.floor(rate * span) : jobs, p50: quantile(50), p99: quantile(99), p999: quantile(99.9) }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const [what, of] = line.split(" ");
+  if (what === "warm") {
+    await warm[of]?.();
+    console.log("warm");
+    continue;
+  }
+  console.log(JSON.stringify(await cases[what]()));
 }
 process.exit(0);
