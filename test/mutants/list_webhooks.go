@@ -53,4 +53,9 @@ var ofWebhooks = []mutant{
 		edits:  []edit{{file: "webhook/answer.go", old: "return following{kind: ledger.Ambiguous, result: Unknown, why: reason(a)}", new: "return following{kind: ledger.Definite, result: Unknown, why: reason(a)}"}},
 		caught: alone("webhook", "TestJudge/left, no answer", "idempotent: got"),
 	},
+	{
+		id: "list-looks", holds: "H-W13", out: "a list of deliveries looks at no more than it shows, if it shows all (on SQLite rows are read one by one, as they are asked for)",
+		edits:  []edit{{file: "store/postgres/delivery.go", old: "n := min(limit+1, lookRows)", new: "n := lookRows"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestListLooksAtWhatItShows", "looked at; want 10 shown"}},
+	},
 }
