@@ -13,7 +13,7 @@ import (
 
 const callers = 64 // of each server
 
-// servers has one, two and four servers share a database, each with as many callers and two consumers, and counts each message.
+// servers has one, two and four servers share a database, each with as many callers; four consumers take from them in all; each message is counted.
 func (r *run) servers(ctx context.Context, kind string) error {
 	var alone float64
 	for _, n := range []int{1, 2, 4} {
@@ -80,7 +80,7 @@ func (r *run) share(ctx context.Context, kind string, n int) (rate, cpu float64,
 			}
 		})
 	}
-	for c := range 2 * n {
+	for c := range 4 { // in all: more receivers of one queue cost more and bring no more
 		consumers.Go(func() {
 			s := all[c%n]
 			for idle := 0; ctx.Err() == nil && !(over.Load() && consumed.Load() >= published.Load()) && idle < 30; {
