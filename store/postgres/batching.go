@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/onceward/onceward/internal/batch"
 )
 
@@ -46,46 +44,6 @@ func through[In, Out any](ctx context.Context, db *DB, op string, lane *batch.Ba
 		return fmt.Errorf("%s: %w", op, db.fault(ctx, all))
 	}
 	return nil
-}
-
-var keysHeldSQL = stmt("keys_held")
-
-// commitKeys is the commit, by a transaction, of a lane whose items have a worker's key each. Those whose key may be in somebody's own open transaction get
-// errHeld.
-func commitKeys[In, Out any](ctx context.Context, db *DB, items []In, key func(In) keyHash, do func(context.Context, []In) ([]Out, error)) ([]batch.Result[Out], error) {
-	hashes := column(items, func(it In) []byte { h := key(it); return h[:] })
-	out := make([]batch.Result[Out], len(items))
-	var free []int
-	look := func(b *pgx.Batch) {
-		free = nil
-		b.Queue(keysHeldSQL, hashes, laneWait).Query(func(rows pgx.Rows) error {
-			held, err := pgx.CollectRows(rows, pgx.RowTo[bool])
-			for i, h := range held {
-				if out[i] = (batch.Result[Out]{Err: errHeld}); !h {
-					free = append(free, i)
-				}
-			}
-			return err
-		})
-	}
-	for try := 1; ; try++ {
-		err := db.inWith(ctx, look, func(ctx context.Context, _ *txn) error {
-			if len(free) == 0 {
-				return nil
-			}
-			given, err := do(ctx, column(free, func(i int) In { return items[i] }))
-			for n := range given {
-				out[free[n]] = batch.Result[Out]{Value: given[n]}
-			}
-			return err
-		})
-		if err == nil {
-			return out, nil
-		}
-		if !lockTimeout(err) || try == maxTries || pause(ctx, try) != nil {
-			return nil, err
-		}
-	}
 }
 
 func results[Out any](out []Out) []batch.Result[Out] {

@@ -28,6 +28,7 @@ type changes struct {
 	claims  map[int64]*claim // locked, by id
 	touched map[int64]*claim // of them, those to save
 	rows    map[int64]*queue.Row
+	links   []*queue.Row   // of which nothing changes but the claim that they carry
 	gone    map[int64]bool // messages to delete
 	groups  map[int64]*groupChange
 	wakes   map[int64]time.Time // queues that have something to receive, from when
@@ -125,7 +126,10 @@ func (ch *changes) closeClaim(c *claim, why string) {
 	}
 }
 
-// saveClaim has a locked claim written.
+// link has written which claim a locked message carries now.
+func (ch *changes) link(r *queue.Row) { ch.links = append(ch.links, r) }
+
+// saveClaim has a claim written that is locked, or fresh.
 func (ch *changes) saveClaim(c *claim) { ch.touched[c.ID] = c }
 
 func (ch *changes) note(n note) { ch.notes = append(ch.notes, n) }
@@ -186,7 +190,20 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 		return err
 	}
 	b := &pgx.Batch{}
-	queueSaveClaims(b, byID(ch.touched))
+	var sends, stored, fresh []*claim
+	for _, c := range byID(ch.touched) {
+		switch {
+		case c.kind == ofDelivery:
+			sends = append(sends, c)
+		case c.fresh:
+			fresh = append(fresh, c)
+		default:
+			stored = append(stored, c)
+		}
+	}
+	queueSaveClaims(b, saveSendsSQL, sends)
+	queueSaveClaims(b, saveClaimsSQL, stored)
+	queueInsertClaims(b, fresh)
 	queueNotes(b, ch.notes)
 	if len(ch.trim) > 0 {
 		b.Queue(trimNotesSQL, ch.trim, maxNotes)
@@ -199,6 +216,9 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 	}
 	queueDeleteMessages(b, slices.Sorted(maps.Keys(ch.gone)))
 	queueSaveMessages(b, byID(ch.rows))
+	if len(ch.links) > 0 {
+		b.Queue(linkMessagesSQL, column(ch.links, func(r *queue.Row) int64 { return r.ID }), column(ch.links, func(r *queue.Row) int64 { return r.ClaimID }))
+	}
 	if len(ch.groups) > 0 {
 		ids := slices.SortedFunc(maps.Keys(ch.groups), cmp.Compare[int64])
 		b.Queue(changeGroupsSQL, ids,

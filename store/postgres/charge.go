@@ -39,7 +39,7 @@ func (db *DB) publishRows(ctx context.Context, p *publishing, args []any) (rows 
 	}
 	b := &pgx.Batch{}
 	b.Queue(creditLockSQL, column(todo, func(i int) int64 { return items[i].Project }))
-	b.Queue(publishPaidSQL, append(args, column(todo, func(i int) int64 { return int64(items[i].Price) }))...)
+	b.Queue(publishPaidSQL, append(args, alike(todo, func(i int) int64 { return int64(items[i].Price) }))...)
 	sent := db.conn(ctx).SendBatch(ctx, b)
 	if _, err = sent.Exec(); err == nil {
 		rows, err = sent.Query()

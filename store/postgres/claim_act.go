@@ -92,15 +92,17 @@ func (db *DB) actOnKey(ctx context.Context, project int64, scope, key string, ac
 		if err := tx.QueryRow(ctx, sourceOfKeySQL, hash[:]).Scan(&source); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		keys, byHash, err := tx.lockKeys(ctx, []keyHash{hash})
-		if err != nil {
+		k := keysOf([]keyHash{hash}, func(h keyHash) keyHash { return h })
+		b := &pgx.Batch{}
+		k.lock(b, "")
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		c := byHash[hash]
+		c := k.byHash[hash]
 		if c == nil {
 			return ledger.NoClaim(scope, key)
 		}
-		ch := newChanges(tx, keys)
+		ch := newChanges(tx, k.byID)
 		if err := act(ctx, ch, c, source); err != nil {
 			return err
 		}

@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/ledger"
@@ -12,121 +14,98 @@ import (
 )
 
 var (
+	claimIDsSQL     = stmt("claim_ids")
 	insertClaimsSQL = stmt("claim_insert")
 	lockKeysSQL     = stmt("claim_lock")
-	unmakeClaimsSQL = stmt("claim_unmake")
+	keysMessagesSQL = stmt("claim_messages")
+	linkMessagesSQL = stmt("link_messages")
 	trimNotesSQL    = stmt("claim_notes_trim")
 )
 
 // Claim asks for workers' keys: see [ledger.Store].
 func (db *DB) Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.Answer, error) {
-	return all(ctx, db, "claim keys", db.lanes.claim, db.grantCalls, calls)
+	return all(ctx, db, "claim keys", db.lanes.claim, inKeys(db, db.grants), calls)
 }
 
 func (db *DB) commitClaims(ctx context.Context, calls []ledger.Call) ([]batch.Result[ledger.Answer], error) {
-	return commitKeys(ctx, db, calls, func(c ledger.Call) keyHash { return ledger.Hash(c.Project, c.Scope, c.Key) }, db.grantCalls)
+	return commitKeys(ctx, db, calls, db.grants)
 }
 
-type keyHash = [32]byte
-
-func (db *DB) grantCalls(ctx context.Context, calls []ledger.Call) ([]ledger.Answer, error) {
-	tx := db.carried(ctx)
-	hashes := column(calls, func(c ledger.Call) keyHash { return ledger.Hash(c.Project, c.Scope, c.Key) })
-	carriers := map[int64]*queue.Row{}
-	keys, byHash, err := tx.makeKeys(ctx, calls, hashes, carriers)
-	if err != nil {
-		return nil, err
+func (db *DB) grants(calls []ledger.Call) keyAct[ledger.Answer] {
+	return &granting{
+		keys: keysOf(calls, func(c ledger.Call) keyHash { return ledger.Hash(c.Project, c.Scope, c.Key) }), hub: db.hub,
+		calls: calls, carriers: make(map[int64]*queue.Row, len(calls)), granted: map[int64]bool{},
 	}
-	g := &granting{changes: newChanges(tx, keys), carriers: carriers, granted: map[int64]bool{}}
-	out := make([]ledger.Answer, len(calls))
-	for i := range calls {
-		c := byHash[hashes[i]]
-		if c == nil {
-			return nil, errAgain // forgotten in this moment
-		}
-		if out[i], err = g.rule(c, &calls[i]); err != nil {
-			return nil, err
-		}
-	}
-	var unmade []int64
-	for id, c := range keys {
-		if c.State == ledger.New { // nothing came of any of its calls
-			unmade = append(unmade, id)
-		}
-	}
-	if len(unmade) > 0 {
-		g.write(unmakeClaimsSQL, unmade)
-	}
-	return out, g.flush(ctx, db.hub)
-}
-
-// makeKeys makes the claims of keys that are new, the first call for each saying how, and locks them all; then the messages that are to
-// carry them, which go into carriers.
-func (tx *txn) makeKeys(ctx context.Context, calls []ledger.Call, hashes []keyHash, carriers map[int64]*queue.Row) (map[int64]*claim, map[keyHash]*claim, error) {
-	seen := map[keyHash]bool{}
-	var first []int
-	for i, h := range hashes {
-		if !seen[h] {
-			seen[h] = true
-			first = append(first, i)
-		}
-	}
-	b := &pgx.Batch{}
-	b.Queue(insertClaimsSQL,
-		column(first, func(i int) int64 { return calls[i].Project }),
-		column(first, func(i int) string { return calls[i].Scope }),
-		column(first, func(i int) string { return calls[i].Key }),
-		column(first, func(i int) []byte { return hashes[i][:] }),
-		column(first, func(i int) []byte { return calls[i].WorkHash }),
-		column(first, func(i int) string { return string(calls[i].Policy) }),
-		column(first, func(i int) int32 { return int32(max(1, calls[i].MaxTries)) }),
-		column(first, func(i int) float64 { return seconds(calls[i].Window) }),
-		column(first, func(i int) time.Time { return calls[i].OriginAt }),
-		column(first, func(i int) int64 { return calls[i].MessageID }))
-	keys, byHash := queueLockKeys(b, column(first, func(i int) keyHash { return hashes[i] }))
-	var ids []int64
-	for i := range calls {
-		if calls[i].MessageID != 0 {
-			ids = append(ids, calls[i].MessageID)
-		}
-	}
-	if len(ids) > 0 {
-		queueLockMessages(b, ids, carriers)
-	}
-	return keys, byHash, tx.SendBatch(ctx, b).Close()
-}
-
-// lockKeys locks the claims of keys by their ids, and gives those that are there by id and by hash.
-func (tx *txn) lockKeys(ctx context.Context, hashes []keyHash) (map[int64]*claim, map[keyHash]*claim, error) {
-	b := &pgx.Batch{}
-	keys, byHash := queueLockKeys(b, hashes)
-	return keys, byHash, tx.SendBatch(ctx, b).Close()
-}
-
-// queueLockKeys adds lockKeys to b; the maps are filled when that is sent.
-func queueLockKeys(b *pgx.Batch, hashes []keyHash) (map[int64]*claim, map[keyHash]*claim) {
-	keys, byHash := map[int64]*claim{}, map[keyHash]*claim{}
-	b.Queue(lockKeysSQL, column(hashes, func(h keyHash) []byte { return h[:] })).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			c, err := scanClaim(rows)
-			if err != nil {
-				return err
-			}
-			keys[c.ID], byHash[c.Hash] = c, c
-		}
-		return rows.Err()
-	})
-	return keys, byHash
 }
 
 // granting is one transaction's calls for keys. One key may stand in it more than once: each call finds what the former left.
 type granting struct {
+	keys
 	*changes
+	hub      *hub
+	calls    []ledger.Call
+	ids      []int64 // for keys that are new
 	carriers map[int64]*queue.Row
 	granted  map[int64]bool
 }
 
-func (g *granting) rule(c *claim, call *ledger.Call) (a ledger.Answer, err error) {
+func (g *granting) look(b *pgx.Batch, wait string) {
+	g.lock(b, wait)
+	b.Queue(claimIDsSQL, len(g.calls)).Query(func(rows pgx.Rows) (err error) {
+		g.ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
+	var ids []int64
+	for i := range g.calls {
+		if g.calls[i].MessageID != 0 {
+			ids = append(ids, g.calls[i].MessageID)
+		}
+	}
+	if len(ids) > 0 {
+		queueLockMessages(b, ids, g.carriers)
+	}
+}
+
+func (g *granting) rule(ctx context.Context, tx *txn) ([]ledger.Answer, error) {
+	g.changes = newChanges(tx, g.byID)
+	out := make([]ledger.Answer, len(g.calls))
+	for i := range g.calls {
+		if g.passedBy(i) {
+			continue
+		}
+		c := g.byHash[g.hashes[i]]
+		if c == nil {
+			c = g.fresh(i)
+		}
+		var err error
+		if out[i], err = g.one(c, &g.calls[i]); err != nil {
+			return nil, err
+		}
+	}
+	err := g.flush(ctx, g.hub)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "23505" && e.TableName == "worker_claims" {
+		err = errAgain // another has made it since the look
+	}
+	return out, err
+}
+
+// fresh makes the claim of a key that is new, as its first call says. It is stored if something comes of one of its calls.
+func (g *granting) fresh(i int) *claim {
+	call := &g.calls[i]
+	c := &claim{kind: ofWorker, fresh: true, Claim: ledger.Claim{
+		ID: g.ids[i], Project: call.Project, Scope: call.Scope, Key: call.Key, Hash: g.hashes[i], WorkHash: call.WorkHash, Policy: call.Policy, State: ledger.New,
+		MaxTries: max(1, call.MaxTries), Window: call.Window, OriginAt: call.OriginAt.UTC().Truncate(time.Microsecond), CreatedAt: g.tx.now,
+	}}
+	if carrier := g.carriers[call.MessageID]; c.OriginAt.IsZero() && carrier != nil && carrier.Project == call.Project {
+		c.OriginAt = carrier.OriginAt
+	} else if c.OriginAt.IsZero() {
+		c.OriginAt = g.tx.now
+	}
+	g.byID[c.ID], g.byHash[c.Hash] = c, c
+	return c
+}
+
+func (g *granting) one(c *claim, call *ledger.Call) (a ledger.Answer, err error) {
 	was := c.Claim
 	grant, carrier := call.Grant, g.carriers[call.MessageID]
 	if call.MessageID != 0 {
@@ -155,7 +134,7 @@ func (g *granting) rule(c *claim, call *ledger.Call) (a ledger.Answer, err error
 	}
 	if links && carrier.ClaimID == 0 {
 		carrier.ClaimID = c.ID
-		err = g.message(carrier, carrier.GroupID, queue.Change{})
+		g.link(carrier)
 	}
 	if c.State == ledger.New {
 		return ledger.Answer{Ruling: r}, err

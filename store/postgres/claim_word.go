@@ -2,6 +2,10 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/ledger"
@@ -10,25 +14,39 @@ import (
 
 // Begin makes the line before the effect durable, or extends the holder's lease: see [ledger.Store].
 func (db *DB) Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.Applied, error) {
-	return all(ctx, db, "begin keys", db.lanes.beat, db.beatKeys, beats)
+	return all(ctx, db, "begin keys", db.lanes.beat, inKeys(db, db.beats), beats)
 }
 
 func (db *DB) commitBeats(ctx context.Context, beats []ledger.Beat) ([]batch.Result[ledger.Applied], error) {
-	return commitKeys(ctx, db, beats, func(b ledger.Beat) keyHash { return ledger.Hash(b.Project, b.Scope, b.Key) }, db.beatKeys)
+	return commitKeys(ctx, db, beats, db.beats)
 }
 
-func (db *DB) beatKeys(ctx context.Context, beats []ledger.Beat) ([]ledger.Applied, error) {
-	tx := db.carried(ctx)
-	hashes := column(beats, func(b ledger.Beat) keyHash { return ledger.Hash(b.Project, b.Scope, b.Key) })
-	keys, byHash, err := tx.lockKeys(ctx, hashes)
-	if err != nil {
-		return nil, err
+func (db *DB) beats(beats []ledger.Beat) keyAct[ledger.Applied] {
+	return &beating{
+		keys: keysOf(beats, func(b ledger.Beat) keyHash { return ledger.Hash(b.Project, b.Scope, b.Key) }), hub: db.hub,
+		beats: beats, always: slices.Repeat([]bool{true}, len(beats)),
 	}
-	ch := newChanges(tx, keys)
-	out := make([]ledger.Applied, len(beats))
-	extend := map[int64]ledger.Beat{} // by message
-	for i, b := range beats {
-		c := byHash[hashes[i]]
+}
+
+// beating is one transaction's heartbeats.
+type beating struct {
+	keys
+	hub    *hub
+	beats  []ledger.Beat
+	always []bool
+}
+
+func (k *beating) look(b *pgx.Batch, wait string) {
+	k.lock(b, wait)
+	k.lockMessages(b, wait, k.always)
+}
+
+func (k *beating) rule(ctx context.Context, tx *txn) ([]ledger.Applied, error) {
+	ch := newChanges(tx, k.byID)
+	out := make([]ledger.Applied, len(k.beats))
+	extend := map[int64]int{} // by message, the place of its key
+	for i, b := range k.beats {
+		c := k.byHash[k.hashes[i]]
 		if c == nil {
 			out[i] = ledger.Applied{Reason: ledger.NoKey}
 			continue
@@ -45,41 +63,38 @@ func (db *DB) beatKeys(ctx context.Context, beats []ledger.Beat) ([]ledger.Appli
 		}
 		ch.saveClaim(c)
 		if c.MessageID != 0 {
-			extend[c.MessageID] = b
+			extend[c.MessageID] = i
 		}
 	}
-	if err := ch.extend(ctx, extend, byHash); err != nil {
+	if err := k.extend(ctx, ch, extend); err != nil {
 		return nil, err
 	}
-	return out, ch.flush(ctx, db.hub)
+	return out, ch.flush(ctx, k.hub)
 }
 
 // extend takes the leases of the messages that carry keys along with the keys'. A message whose lease is lost stays
 // as it is: the key is what counts.
-func (ch *changes) extend(ctx context.Context, beats map[int64]ledger.Beat, byHash map[keyHash]*claim) error {
+func (k *beating) extend(ctx context.Context, ch *changes, beats map[int64]int) error {
 	if len(beats) == 0 {
 		return nil
 	}
-	var ids []int64
-	for id := range beats {
-		ids = append(ids, id)
-	}
-	messages, err := ch.tx.lockMessages(ctx, ids)
+	messages, err := k.messages(ctx, ch.tx, k.always)
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(messages, func(id int64, _ *queue.Row) bool { _, beats := beats[id]; return !beats })
 	groups, err := ch.tx.lockGroupsOfLapsed(ctx, messages)
 	if err != nil {
 		return err
 	}
 	for id, m := range messages {
-		b := beats[id]
-		c := byHash[ledger.Hash(b.Project, b.Scope, b.Key)]
+		i := beats[id]
+		c := k.byHash[k.hashes[i]]
 		if m.ClaimID != c.ID || c.Lease == 0 {
 			continue
 		}
 		known := groups[m.GroupID]
-		s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: c.Lease, Visibility: b.Lease}, known.seen(), queue.DLQ{})
+		s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: c.Lease, Visibility: k.beats[i].Lease}, known.seen(), queue.DLQ{})
 		if !s.Applied {
 			continue
 		}
@@ -95,53 +110,59 @@ func (ch *changes) extend(ctx context.Context, beats map[int64]ledger.Beat, byHa
 
 // SettleClaims applies what holders say of their grants: see [ledger.Store].
 func (db *DB) SettleClaims(ctx context.Context, words ...ledger.Word) ([]ledger.Applied, error) {
-	return all(ctx, db, "settle keys", db.lanes.word, db.settleWords, words)
+	return all(ctx, db, "settle keys", db.lanes.word, inKeys(db, db.words), words)
 }
 
 func (db *DB) commitWords(ctx context.Context, words []ledger.Word) ([]batch.Result[ledger.Applied], error) {
-	return commitKeys(ctx, db, words, func(w ledger.Word) keyHash { return ledger.Hash(w.Project, w.Scope, w.Key) }, db.settleWords)
+	return commitKeys(ctx, db, words, db.words)
 }
 
-func (db *DB) settleWords(ctx context.Context, words []ledger.Word) ([]ledger.Applied, error) {
-	tx := db.carried(ctx)
-	hashes := column(words, func(w ledger.Word) keyHash { return ledger.Hash(w.Project, w.Scope, w.Key) })
-	keys, byHash, err := tx.lockKeys(ctx, hashes)
-	if err != nil {
-		return nil, err
+func (db *DB) words(words []ledger.Word) keyAct[ledger.Applied] {
+	return &saying{
+		keys: keysOf(words, func(w ledger.Word) keyHash { return ledger.Hash(w.Project, w.Scope, w.Key) }), hub: db.hub,
+		words: words, settles: column(words, func(w ledger.Word) bool { return w.Settle }),
 	}
-	s := &saying{changes: newChanges(tx, keys)}
-	var ids []int64 // messages that may follow
-	for i, w := range words {
-		if c := byHash[hashes[i]]; c != nil && c.MessageID != 0 && (w.Settle || !c.State.Held()) {
-			ids = append(ids, c.MessageID)
-		}
-	}
-	if s.messages, err = tx.lockMessages(ctx, ids); err != nil {
-		return nil, err
-	}
-	if s.dlqs, err = tx.dlqsIfAny(ctx, s.messages); err != nil {
-		return nil, err
-	}
-	out := make([]ledger.Applied, len(words))
-	for i := range words {
-		out[i] = ledger.Applied{Reason: ledger.NoKey}
-		if c := byHash[hashes[i]]; c != nil {
-			if out[i], err = s.rule(c, &words[i]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return out, s.flush(ctx, db.hub)
 }
 
 // saying is one transaction's words. One key may stand in it more than once: each word finds what the former left.
 type saying struct {
+	keys
 	*changes
-	messages map[int64]*queue.Row
-	dlqs     map[int64]queue.DLQ
+	hub     *hub
+	words   []ledger.Word
+	settles []bool
+	follow  map[int64]*queue.Row // the messages
+	dlqs    map[int64]queue.DLQ
 }
 
-func (s *saying) rule(c *claim, w *ledger.Word) (ledger.Applied, error) {
+func (s *saying) look(b *pgx.Batch, wait string) {
+	s.lock(b, wait)
+	s.lockMessages(b, wait, s.settles)
+}
+
+func (s *saying) rule(ctx context.Context, tx *txn) (out []ledger.Applied, err error) {
+	s.changes = newChanges(tx, s.byID)
+	if s.follow, err = s.messages(ctx, tx, s.settles); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(s.words, func(w ledger.Word) bool { return w.Kind != ledger.Succeeded }) { // else none is dead-lettered
+		if s.dlqs, err = tx.dlqsIfAny(ctx, s.follow); err != nil {
+			return nil, err
+		}
+	}
+	out = make([]ledger.Applied, len(s.words))
+	for i := range s.words {
+		out[i] = ledger.Applied{Reason: ledger.NoKey}
+		if c := s.byHash[s.hashes[i]]; c != nil {
+			if out[i], err = s.one(c, &s.words[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, s.flush(ctx, s.hub)
+}
+
+func (s *saying) one(c *claim, w *ledger.Word) (ledger.Applied, error) {
 	again := c.State == ledger.Done
 	a := c.Settle(s.tx.now, w.Fence, w.Kind, w.RetryIn, clean(w.Error), w.Result)
 	switch {
@@ -152,7 +173,7 @@ func (s *saying) rule(c *claim, w *ledger.Word) (ledger.Applied, error) {
 		s.saveClaim(c)
 		s.note(note{claim: c.ID, what: string(w.Kind), fence: w.Fence, who: c.Owner, detail: w.Error})
 	}
-	m := s.messages[c.MessageID]
+	m := s.follow[c.MessageID]
 	if m == nil || m.ClaimID != c.ID {
 		return a, nil
 	}
@@ -177,7 +198,7 @@ func (s *saying) rule(c *claim, w *ledger.Word) (ledger.Applied, error) {
 		return a, nil // the lease is lost: whoever has the message finds the key as it is
 	}
 	if change.Delete {
-		delete(s.messages, m.ID)
+		delete(s.follow, m.ID)
 	}
 	return a, s.message(m, group, change)
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,7 @@ import (
 var (
 	lockClaimsOfSQL = stmt("lock_claims_of")
 	saveClaimsSQL   = stmt("save_claims")
+	saveSendsSQL    = strings.Replace(saveClaimsSQL, "worker_claims", "delivery_claims", 1)
 	noteClaimsSQL   = stmt("note_claims")
 )
 
@@ -24,7 +26,8 @@ const (
 // claim is a claim and its part of the ledger.
 type claim struct {
 	ledger.Claim
-	kind string
+	kind  string
+	fresh bool // not stored yet
 }
 
 // scanClaim reads a row of lock_claims_of.sql's columns, and what follows them into more.
@@ -83,31 +86,60 @@ func queueLockClaimsOf(b *pgx.Batch, messages []int64, out map[int64]*claim) {
 	})
 }
 
-// queueSaveClaims adds the writing of claims to b. The transaction has them locked.
-func queueSaveClaims(b *pgx.Batch, claims []*claim) {
+// queueInsertClaims adds the storing of workers' claims that are fresh to b.
+func queueInsertClaims(b *pgx.Batch, claims []*claim) {
 	if len(claims) > 0 {
-		b.Queue(saveClaimsSQL,
+		b.Queue(insertClaimsSQL,
 			column(claims, func(c *claim) int64 { return c.ID }),
-			column(claims, func(c *claim) string { return c.kind }),
+			alike(claims, func(c *claim) int64 { return c.Project }),
+			alike(claims, func(c *claim) string { return c.Scope }),
+			column(claims, func(c *claim) string { return c.Key }),
+			column(claims, func(c *claim) []byte { return c.Hash[:] }),
 			column(claims, func(c *claim) []byte { return c.WorkHash }),
-			column(claims, func(c *claim) string { return string(c.State) }),
-			column(claims, func(c *claim) int64 { return c.Fence }),
-			column(claims, func(c *claim) int64 { return c.Begun }),
-			column(claims, func(c *claim) int32 { return int32(c.Attempt) }),
-			column(claims, func(c *claim) int32 { return int32(c.Tries) }),
-			column(claims, func(c *claim) int32 { return int32(c.MaxTries) }),
-			column(claims, func(c *claim) bool { return c.Ambiguous }),
-			column(claims, func(c *claim) string { return clean(c.GrantID) }),
-			column(claims, func(c *claim) string { return clean(c.Owner) }),
-			column(claims, func(c *claim) time.Time { return c.LeaseUntil }),
-			column(claims, func(c *claim) time.Time { return c.NextAt }),
-			column(claims, func(c *claim) time.Time { return c.FinishedAt }),
-			column(claims, func(c *claim) time.Time { return c.FirstAt }),
-			column(claims, func(c *claim) float64 { return seconds(c.Window) }),
-			column(claims, func(c *claim) int64 { return c.MessageID }),
-			column(claims, func(c *claim) int32 { return int32(c.Lease) }),
+			alike(claims, func(c *claim) string { return string(c.Policy) }),
+			alike(claims, func(c *claim) string { return string(c.State) }),
+			alike(claims, func(c *claim) int64 { return c.Fence }),
+			alike(claims, func(c *claim) int64 { return c.Begun }),
+			alike(claims, func(c *claim) int32 { return int32(c.Attempt) }),
+			alike(claims, func(c *claim) int32 { return int32(c.Tries) }),
+			alike(claims, func(c *claim) int32 { return int32(c.MaxTries) }),
+			alike(claims, func(c *claim) string { return c.GrantID }),
+			alike(claims, func(c *claim) string { return c.Owner }),
+			alike(claims, func(c *claim) time.Time { return c.LeaseUntil }),
+			alike(claims, func(c *claim) time.Time { return c.FinishedAt }),
+			alike(claims, func(c *claim) time.Time { return c.FirstAt }),
+			alike(claims, func(c *claim) float64 { return seconds(c.Window) }),
+			alike(claims, func(c *claim) time.Time { return c.OriginAt }),
+			alike(claims, func(c *claim) int64 { return c.MessageID }),
+			alike(claims, func(c *claim) int32 { return int32(c.Lease) }),
+			alike(claims, func(c *claim) string { return c.LastError }))
+	}
+}
+
+// queueSaveClaims adds the writing of claims of one part of the ledger to b. The transaction has them locked.
+func queueSaveClaims(b *pgx.Batch, sql string, claims []*claim) {
+	if len(claims) > 0 {
+		b.Queue(sql,
+			column(claims, func(c *claim) int64 { return c.ID }),
+			column(claims, func(c *claim) []byte { return c.WorkHash }),
+			alike(claims, func(c *claim) string { return string(c.State) }),
+			alike(claims, func(c *claim) int64 { return c.Fence }),
+			alike(claims, func(c *claim) int64 { return c.Begun }),
+			alike(claims, func(c *claim) int32 { return int32(c.Attempt) }),
+			alike(claims, func(c *claim) int32 { return int32(c.Tries) }),
+			alike(claims, func(c *claim) int32 { return int32(c.MaxTries) }),
+			alike(claims, func(c *claim) bool { return c.Ambiguous }),
+			alike(claims, func(c *claim) string { return clean(c.GrantID) }),
+			alike(claims, func(c *claim) string { return clean(c.Owner) }),
+			alike(claims, func(c *claim) time.Time { return c.LeaseUntil }),
+			alike(claims, func(c *claim) time.Time { return c.NextAt }),
+			alike(claims, func(c *claim) time.Time { return c.FinishedAt }),
+			alike(claims, func(c *claim) time.Time { return c.FirstAt }),
+			alike(claims, func(c *claim) float64 { return seconds(c.Window) }),
+			alike(claims, func(c *claim) int64 { return c.MessageID }),
+			alike(claims, func(c *claim) int32 { return int32(c.Lease) }),
 			column(claims, func(c *claim) []byte { return c.Result }),
-			column(claims, func(c *claim) string { return clean(c.LastError) }))
+			alike(claims, func(c *claim) string { return clean(c.LastError) }))
 	}
 }
 
@@ -124,9 +156,9 @@ func queueNotes(b *pgx.Batch, notes []note) {
 	if len(notes) > 0 {
 		b.Queue(noteClaimsSQL,
 			column(notes, func(n note) int64 { return n.claim }),
-			column(notes, func(n note) string { return n.what }),
-			column(notes, func(n note) int64 { return n.fence }),
-			column(notes, func(n note) string { return clean(n.who) }),
-			column(notes, func(n note) string { return clean(n.detail) }))
+			alike(notes, func(n note) string { return n.what }),
+			alike(notes, func(n note) int64 { return n.fence }),
+			alike(notes, func(n note) string { return clean(n.who) }),
+			alike(notes, func(n note) string { return clean(n.detail) }))
 	}
 }

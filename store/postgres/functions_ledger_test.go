@@ -86,7 +86,7 @@ func (s *byCallers) Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.A
 		if wait != nil {
 			a.Wait = duration(*wait)
 		}
-		rows, err := tx.Query(ctx, lockKeysSQL, [][]byte{sendKey(c)})
+		rows, err := tx.Query(ctx, lockKeysSQL, [][]byte{sendKey(c)}, "")
 		if err != nil {
 			return err
 		}

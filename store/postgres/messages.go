@@ -83,22 +83,22 @@ func queueSaveMessages(b *pgx.Batch, rows []*queue.Row) {
 	if len(rows) > 0 {
 		b.Queue(saveMessagesSQL,
 			column(rows, func(r *queue.Row) int64 { return r.ID }),
-			column(rows, func(r *queue.Row) int64 { return r.QueueID }),
-			column(rows, func(r *queue.Row) int64 { return r.GroupID }),
-			column(rows, func(r *queue.Row) int16 { return int16(r.Receives) }),
-			column(rows, func(r *queue.Row) int32 { return int32(r.Lease) }),
-			column(rows, func(r *queue.Row) bool { return r.Leased }),
-			column(rows, func(r *queue.Row) bool { return r.Open }),
-			column(rows, func(r *queue.Row) time.Time { return r.VisibleAt }),
-			column(rows, func(r *queue.Row) time.Time { return r.ReceivedAt }),
-			column(rows, func(r *queue.Row) time.Time { return r.ExpiresAt }),
-			column(rows, func(r *queue.Row) int64 { return r.ClaimID }),
-			column(rows, func(r *queue.Row) int64 { return r.SourceQueue }),
-			column(rows, func(r *queue.Row) int64 { return r.SourceGroup }),
-			column(rows, func(r *queue.Row) time.Time { return r.DeadAt }),
-			column(rows, func(r *queue.Row) string { return clean(r.LastError) }),
-			column(rows, func(r *queue.Row) time.Time { return r.OriginAt }),
-			column(rows, func(r *queue.Row) int64 { return r.Place }))
+			alike(rows, func(r *queue.Row) int64 { return r.QueueID }),
+			alike(rows, func(r *queue.Row) int64 { return r.GroupID }),
+			alike(rows, func(r *queue.Row) int16 { return int16(r.Receives) }),
+			alike(rows, func(r *queue.Row) int32 { return int32(r.Lease) }),
+			alike(rows, func(r *queue.Row) bool { return r.Leased }),
+			alike(rows, func(r *queue.Row) bool { return r.Open }),
+			alike(rows, func(r *queue.Row) time.Time { return r.VisibleAt }),
+			alike(rows, func(r *queue.Row) time.Time { return r.ReceivedAt }),
+			alike(rows, func(r *queue.Row) time.Time { return r.ExpiresAt }),
+			alike(rows, func(r *queue.Row) int64 { return r.ClaimID }),
+			alike(rows, func(r *queue.Row) int64 { return r.SourceQueue }),
+			alike(rows, func(r *queue.Row) int64 { return r.SourceGroup }),
+			alike(rows, func(r *queue.Row) time.Time { return r.DeadAt }),
+			alike(rows, func(r *queue.Row) string { return clean(r.LastError) }),
+			alike(rows, func(r *queue.Row) time.Time { return r.OriginAt }),
+			alike(rows, func(r *queue.Row) int64 { return r.Place }))
 	}
 }
 
@@ -107,6 +107,20 @@ func queueDeleteMessages(b *pgx.Batch, ids []int64) {
 	if len(ids) > 0 {
 		b.Queue(deleteMessagesSQL, ids)
 	}
+}
+
+// alike is column, of whose elements only the first is sent where all are equal: unnest gives NULL for the others then, and the statement takes the first.
+func alike[T any, F comparable](items []T, f func(T) F) []F {
+	return allAlike(column(items, f))
+}
+
+func allAlike[F comparable](all []F) []F {
+	for i := range all {
+		if all[i] != all[0] {
+			return all
+		}
+	}
+	return all[:min(1, len(all))]
 }
 
 // column gives one field of each item, as an array that a statement unnests.

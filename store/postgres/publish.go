@@ -295,25 +295,25 @@ func publishArgs(p *publishing, groups, ticks []int64, waits string) ([]any, err
 		}
 	}
 	return []any{
-		column(todo, func(i int) int64 { return items[i].Project }),
-		column(todo, func(i int) string { return items[i].Queue }),
+		alike(todo, func(i int) int64 { return items[i].Project }),
+		alike(todo, func(i int) string { return items[i].Queue }),
 		column(todo, func(i int) []byte { return bodyOf(items[i].Body) }),
-		headers,
-		column(todo, func(i int) float64 { return seconds(items[i].Delay) }),
-		column(todo, func(i int) int16 { return int16(items[i].Priority) }),
-		groups,
-		column(todo, func(i int) time.Time { return items[i].OriginAt }),
+		allAlike(headers),
+		alike(todo, func(i int) float64 { return seconds(items[i].Delay) }),
+		alike(todo, func(i int) int16 { return int16(items[i].Priority) }),
+		allAlike(groups),
+		alike(todo, func(i int) time.Time { return items[i].OriginAt }),
 		column(todo, func(i int) string { return items[i].Key }),
 		column(todo, func(i int) []byte { return p.key(i).Hash }),
-		ticks,
+		allAlike(ticks),
 		waits,
-		column(todo, func(i int) string {
+		alike(todo, func(i int) string {
 			if k := p.keyed[i]; k != nil {
 				return k.Key
 			}
 			return ""
 		}),
-		column(todo, func(i int) int64 {
+		alike(todo, func(i int) int64 {
 			if last, known := p.comes[namedQueue{items[i].Project, items[i].Queue}]; known {
 				return last
 			}

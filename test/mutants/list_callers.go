@@ -30,6 +30,13 @@ var ofCallers = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestHeldKeyStopsNoOther", "beside the held key"}},
 	},
 	{
+		id: "held-work-key-passed-by", holds: "I15", out: "a lane passes by a worker's key that is in a caller's open transaction (on SQLite no caller has a transaction in the store)",
+		edits: []edit{{
+			file: "store/postgres/sql/claim_lock.sql", old: "SELECT $2 <> '' AND", new: "SELECT $2 <> $2 AND",
+		}},
+		caught: []catch{{onPostgres, "store/postgres", "TestHeldWorkKeyStopsNoOther", "beside the held key"}},
+	},
+	{
 		id: "one-form-in-sql", holds: "I4", out: "SQL sorts the names of a payload by UTF-16, as the canonical form has it (on SQLite no caller has a transaction in the store)",
 		edits: []edit{{
 			file: "store/postgres/functions/sql/canonical.sql", old: "CASE WHEN octet_length(m.key) = length(m.key) THEN m.key ELSE", new: "CASE WHEN true THEN m.key ELSE",

@@ -11,7 +11,7 @@ var ofLinks = []mutant{
 		id: "refused-makes-no-key", holds: "I16", out: "a call that is granted nothing leaves no key behind",
 		edits: []edit{
 			{file: "store/sqlite/claim.go", old: "\tcase !known && !r.Changed:\n\t\treturn ledger.Answer{Ruling: r}, nil\n", new: ""},
-			{file: "store/postgres/claim_grant.go", old: "\tif len(unmade) > 0 {\n", new: "\tif len(unmade) < 0 {\n"},
+			{file: "store/postgres/claim_grant.go", old: "\treturn c\n", new: "\tg.saveClaim(c)\n\treturn c\n"},
 		},
 		caught: suite("links", "I2, H-L20: who lost the message is granted nothing and makes no key; who has it is", "claims: 0 rows, then 1"),
 	},

@@ -1,5 +1,6 @@
 -- N messages of any queues in one statement: $1 project, $2 queue, $3 body, $4 headers ('': none), $5 delay_s, $6 prio, $7 group id (0: ungrouped),
 -- $8 origin (year 1: now), $9 key ('': none), $10 hash, $11 a tick of the group, $13 the key that the payload is where the queue has content_dedup ('': not made).
+-- Of all but $3, $9 and $10 an array of one element is for all.
 -- $12 how long to wait for a lock; then a key that may be in somebody's own open transaction (functions/tx_publish.sql) is not waited for, and held. Empty: wait.
 -- One row for each, in order: what became of it. stored, known, queue, delay, held; order: a fifo queue does not take it; content: its queue wants $13; fold: its
 -- queue is fifo and has messages that come first and wait for their groups (wakes_fold.sql): those up to the wake $14. Of the last two all of a queue, so that they keep their order.
@@ -7,7 +8,12 @@
 -- the whole statement, which is sent again once the group is made.
 -- What begins with --$ is part of it where publishing has a price alone (charge.go): $15 price. A message that its project cannot pay is answered credit.
 WITH i AS MATERIALIZED (
-  SELECT u.*, nextval('message_seq') AS id
+  SELECT n, coalesce(project, ($1::bigint[])[1]) AS project, coalesce(queue, ($2::text[])[1]) AS queue, body, coalesce(headers, ($4::text[])[1]) AS headers,
+         coalesce(delay, ($5::float8[])[1]) AS delay, coalesce(prio, ($6::int2[])[1]) AS prio, coalesce(gid, ($7::bigint[])[1]) AS gid,
+         coalesce(origin, ($8::timestamptz[])[1]) AS origin, given, hash, coalesce(tick, ($11::bigint[])[1]) AS tick, coalesce(content, ($13::text[])[1]) AS content,
+         coalesce(through, ($14::bigint[])[1]) AS through,
+--$      coalesce(price, ($15::bigint[])[1]) AS price,
+         nextval('message_seq') AS id
   FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::float8[], $6::int2[], $7::bigint[], $8::timestamptz[], $9::text[], $10::bytea[], $11::bigint[], $13::text[], $14::bigint[]
 --$    , $15::bigint[]
        ) WITH ORDINALITY AS u(project, queue, body, headers, delay, prio, gid, origin, given, hash, tick, content, through,
