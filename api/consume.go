@@ -56,7 +56,9 @@ func (c *call) receive(r queue.Receive, wait time.Duration) ([]queue.Message, er
 	if c.stopped.Err() != nil {
 		return nil, nil // what is handed out now would only be given back
 	}
+	r.Waits = wait > 0
 	m, err := c.Store.Receive(c.ctx, r)
+	r.Waits = false
 	if wait == 0 || len(m) > 0 || err != nil {
 		return m, err
 	}

@@ -39,7 +39,7 @@ func BenchmarkCycle(b *testing.B) {
 		id := cycleQueue(b, empty)
 		empty.Close()
 		cycleQueue(b, ours)
-		compare(b, 0, storeCycle(b, ours), bareSQLite(b, path, id))
+		compare(b, 0, "bare", storeCycle(b, ours), bareSQLite(b, path, id))
 	})
 	b.Run("postgres", func(b *testing.B) {
 		open := func() (*postgres.DB, string, int) {
@@ -56,7 +56,7 @@ func BenchmarkCycle(b *testing.B) {
 		id := cycleQueue(b, empty)
 		empty.Close()
 		cycleQueue(b, ours)
-		compare(b, pid, storeCycle(b, ours), barePostgres(b, url, id))
+		compare(b, pid, "bare", storeCycle(b, ours), barePostgres(b, url, id))
 	})
 }
 
@@ -68,17 +68,17 @@ func cycleQueue(b *testing.B, st store.Store) int64 {
 	return q.ID
 }
 
-// compare runs b.N messages through each, a batch at a time in turn.
-func compare(b *testing.B, postmaster int, ours, bare func(batch int)) {
+// compare runs b.N messages through each, a batch at a time in turn. The other is called name in what it reports.
+func compare(b *testing.B, postmaster int, name string, ours, other func(batch int)) {
 	var took, used [2]time.Duration
 	for n := range 10 { // warm
 		ours(n)
-		bare(n)
+		other(n)
 	}
 	const stretch = 10 // batches at a time: the clock of CPU is coarse
 	batches := 0
 	for n := 10; batches*batchSize < b.N; n += stretch {
-		for i, cycle := range []func(int){ours, bare} {
+		for i, cycle := range []func(int){ours, other} {
 			before, began := usage(b, postmaster), time.Now()
 			for k := range stretch {
 				cycle(n + k)
@@ -90,9 +90,9 @@ func compare(b *testing.B, postmaster int, ours, bare func(batch int)) {
 	}
 	messages := float64(batches * batchSize)
 	b.ReportMetric(used[0].Seconds()*10000/messages, "cpu-s/10k")
-	b.ReportMetric(used[1].Seconds()*10000/messages, "bare-cpu-s/10k")
+	b.ReportMetric(used[1].Seconds()*10000/messages, name+"-cpu-s/10k")
 	b.ReportMetric(messages/took[0].Seconds(), "per-s")
-	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "of-bare")
+	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "of-"+name)
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -134,6 +134,87 @@ func storeCycle(b *testing.B, st store.Store) func(batch int) {
 		applied, err := st.SettleClaims(ctx, words...)
 		if err != nil || !applied[0].Applied {
 			b.Fatal(err, applied)
+		}
+	}
+}
+
+// BenchmarkCycleHTTP: publish, consume and acknowledge over HTTP in batches of 100, and the store's own calls for the same in the process, in turn. of-process is the
+// rate over HTTP as a share of theirs.
+func BenchmarkCycleHTTP(b *testing.B) {
+	onStores(b, func(b *testing.B, s *server) {
+		s.post(b, "/v1/queue/create", []byte(`{"name":"jobs"}`), nil)
+		var st store.Store
+		var err error
+		if s.postmaster == 0 {
+			st, err = sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "process.db"), sqlite.Options{})
+		} else {
+			url, _ := database(b)
+			st, err = postgres.Open(b.Context(), url, postgres.Options{})
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { st.Close() })
+		cycleQueue(b, st)
+		compare(b, s.postmaster, "process", httpCycle(b, s), queueCycle(b, st))
+	})
+}
+
+// httpCycle is a batch's cycle over HTTP.
+func httpCycle(b *testing.B, s *server) func(batch int) {
+	return func(batch int) {
+		body := []byte(`{"queue":"jobs","messages":[`)
+		for i := range batchSize {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = fmt.Appendf(body, `{"payload":{"text":%q},"idempotency_key":"%d-%d"}`, text, batch, i)
+		}
+		s.post(b, "/v1/queue/publish_batch", append(body, "]}"...), nil)
+		var got struct {
+			Items []struct {
+				Receipt string `json:"receipt_handle"`
+			}
+		}
+		s.post(b, "/v1/queue/consume", fmt.Appendf(nil, `{"queue":"jobs","max_messages":%d}`, batchSize), &got)
+		if len(got.Items) != batchSize {
+			b.Fatal(len(got.Items))
+		}
+		body = []byte(`{"queue":"jobs","items":[`)
+		for i := range got.Items {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = fmt.Appendf(body, `{"receipt_handle":%q}`, got.Items[i].Receipt)
+		}
+		s.post(b, "/v1/queue/ack_batch", append(body, "]}"...), nil)
+	}
+}
+
+// queueCycle is the same by the store's own calls.
+func queueCycle(b *testing.B, st store.Store) func(batch int) {
+	ctx := b.Context()
+	return func(batch int) {
+		in := make([]queue.Publish, batchSize)
+		for i := range in {
+			in[i] = queue.Publish{Project: 1, Queue: "jobs", Body: fmt.Appendf(nil, `{"text":%q}`, text)}
+			if err := in[i].SetKey(fmt.Sprint(batch, "-", i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if published, err := st.Publish(ctx, in...); err != nil || published[0].Err != nil {
+			b.Fatal(err, published)
+		}
+		got, err := st.Receive(ctx, queue.Receive{Project: 1, Queue: "jobs", Max: batchSize})
+		if err != nil || len(got) != batchSize {
+			b.Fatal(err, len(got))
+		}
+		acks := make([]queue.Settle, len(got))
+		for i, m := range got {
+			acks[i] = queue.Settle{Verb: queue.Ack, Project: 1, Queue: "jobs", ID: m.ID, Lease: m.Lease}
+		}
+		if settled, err := st.Settle(ctx, acks...); err != nil || !settled[0].Applied {
+			b.Fatal(err, settled)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 const (
 	pollEvery   = 700 * time.Millisecond // how late a message is at most that no wake-up told of; with jitter
 	wakeHorizon = time.Minute            // how far ahead a wake-up is remembered; the poll sees the rest
+	lookEvery   = 4 * time.Millisecond   // those who waited look so far apart: what comes in between is handed out together
+	emptyFor    = 25 * time.Millisecond  // how long who would wait anyhow believes that there is still nothing
 )
 
 // hub wakes those who wait for a queue to have something. Work that this process commits wakes its own waiters at once,
@@ -34,6 +36,11 @@ type waiting struct {
 	poll   *time.Timer
 	due    *time.Timer // the next wake-up known ahead
 	dueAt  time.Time
+
+	looked time.Time // when the last of those who waited went to look
+	going  bool      // one of them is about to: what comes before that is for him
+	wakes  int64     // so far
+	empty  time.Time // when a look had found nothing, that no wake-up came after
 }
 
 func newHub(db *DB) *hub {
@@ -55,7 +62,7 @@ func (h *hub) wait(ctx context.Context, queue int64) {
 	w := h.of(queue)
 	if w.missed || h.closed {
 		w.missed = false
-		h.mu.Unlock()
+		h.looks(ctx, w)
 		return
 	}
 	c := make(chan struct{})
@@ -66,6 +73,8 @@ func (h *hub) wait(ctx context.Context, queue int64) {
 	h.mu.Unlock()
 	select {
 	case <-c:
+		h.mu.Lock()
+		h.looks(ctx, w)
 	case <-ctx.Done():
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -75,6 +84,49 @@ func (h *hub) wait(ctx context.Context, queue int64) {
 			h.wakeOne(w) // it was our turn, and we are going: the next one's
 		}
 	}
+}
+
+// looks lets one who waited go to look, not too soon after the last. It gives mu back.
+func (h *hub) looks(ctx context.Context, w *waiting) {
+	defer h.mu.Unlock()
+	if wait := time.Until(w.looked.Add(lookEvery)); wait > 0 && !h.closed {
+		w.going = true
+		h.mu.Unlock()
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		h.mu.Lock()
+		w.going = false
+		if ctx.Err() != nil {
+			h.wakeOne(w) // somebody else is to look
+		}
+	}
+	w.looked = time.Now()
+}
+
+// seen gives a number of a queue that grows with every wake-up.
+func (h *hub) seen(queue int64) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.of(queue).wakes
+}
+
+// nothing says that a look that began when seen was asked found nothing.
+func (h *hub) nothing(queue, seen int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w := h.of(queue); w.wakes == seen {
+		w.empty = time.Now()
+	}
+}
+
+// still reports whether a look found nothing a moment ago, and nothing was heard of since.
+func (h *hub) still(queue int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.queues[queue]
+	return w != nil && time.Since(w.empty) < emptyFor
 }
 
 func (h *hub) armPoll(queue int64, w *waiting) {
@@ -90,6 +142,11 @@ func (h *hub) armPoll(queue int64, w *waiting) {
 }
 
 func (h *hub) wakeOne(w *waiting) {
+	w.wakes++
+	w.empty = time.Time{}
+	if w.going {
+		return
+	}
 	if len(w.line) == 0 {
 		w.missed = true
 		return
@@ -133,6 +190,7 @@ func (h *hub) more(queue int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.queues[queue]; w != nil && len(w.line) > 0 {
+		w.looked = time.Time{}
 		h.wakeOne(w)
 	}
 }

@@ -50,6 +50,7 @@ type DB struct {
 	oldest   oldestMarks
 	takes    gather
 	dedups   sync.Map // queueName: had content_dedup when it was last asked for
+	plains   sync.Map // namedQueue to its id: had no groups when it was last asked for
 	turns    lowMarks // of groups: place 0 alone
 	ticks    groupTicks
 	wakes    wakeMarks

@@ -3,6 +3,9 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +16,7 @@ import (
 var (
 	receiveQueueSQL = stmt("receive_queue")
 	receivePlainSQL = stmt("receive_plain")
+	receiveKnownSQL = strings.ReplaceAll(receivePlainSQL, "\n--$ ", "\n    ")
 	receiveGroupSQL = stmt("receive_group")
 	receiveFIFOSQL  = stmt("receive_fifo")
 	lapseSQL        = stmt("lapse")
@@ -29,13 +33,22 @@ func (db *DB) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, er
 	if r.Max <= 0 {
 		return nil, nil
 	}
+	if id, known := db.plains.Load(namedQueue{r.Project, r.Queue}); known && r.Waits && db.carried(ctx) == nil && db.hub.still(id.(int64)) {
+		return nil, nil
+	}
 	start := time.Now()
 	var out []queue.Message
 	var q receiveQueue
 	err := db.alone(ctx, func(ctx context.Context) (err error) {
 		out = nil
-		if q, err = db.receiveQueue(ctx, r); err != nil || q.paused {
+		if q, err = db.receiveQueue(ctx, r); err != nil {
 			return err
+		}
+		for _, m := range q.got {
+			out = append(out, m.Message)
+		}
+		if len(out) > 0 || q.empty || q.paused {
+			return nil
 		}
 		if q.wakes {
 			if _, err := db.fold(ctx, namedQueue{r.Project, r.Queue}, q.id, q.from); err != nil {
@@ -70,25 +83,61 @@ type receiveQueue struct {
 	lease                 float64
 	wakes                 bool  // messages of it wait to be given their groups,
 	from                  int64 // after this wake
+
+	got   []received // with the look
+	empty bool       // the look was a full one for all that it can have, and found nothing
 }
 
+// receiveQueue looks at the queue. Of one that was known to have no groups it looks for messages in the same round trip.
 func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue, err error) {
 	name := namedQueue{r.Project, r.Queue}
-	from, full := db.wakes.of(name)
-	q.from = from
-	start := time.Now()
-	err = db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue, from).Scan(&q.id, &q.paused, &q.grouped, &q.fifo, &q.lease, &q.wakes)
-	if err == pgx.ErrNoRows {
-		return q, queue.NoQueue(r.Queue)
+	var fullWakes, fullLook bool
+	q.from, fullWakes = db.wakes.of(name)
+	b, start := &pgx.Batch{}, time.Now()
+	b.Queue(receiveQueueSQL, r.Project, r.Queue, q.from).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&q.id, &q.paused, &q.grouped, &q.fifo, &q.lease, &q.wakes)
+	})
+	known, _ := db.plains.Load(name)
+	id, _ := known.(int64)
+	var seen int64
+	if id != 0 {
+		seen = db.hub.seen(id)
+		var low []time.Time
+		low, fullLook = db.lows.of(id, false)
+		b.Queue(receiveKnownSQL, id, r.Max, seconds(r.Visibility), low, r.Project, r.Queue, q.from).Query(func(rows pgx.Rows) (err error) {
+			q.got, err = scanReceived(rows, r, nil)
+			return err
+		})
+	}
+	if err = db.conn(ctx).SendBatch(ctx, b).Close(); err != nil {
+		if errors.Is(err, pgx.ErrNoRows) {
+			db.plains.Delete(name)
+			err = queue.NoQueue(r.Queue)
+		}
+		return q, err
+	}
+	took := time.Since(start)
+	if id == 0 { // else it was not the look for wakes alone that took so long; and a queue without groups has none that were folded
+		db.wakes.looked(name, fullWakes, took)
 	}
 	if q.fifo {
 		q.from = 0
 	}
-	db.wakes.looked(name, full, time.Since(start))
 	if r.Visibility > 0 {
 		q.lease = seconds(r.Visibility)
 	}
-	return q, err
+	switch plain := !q.grouped && !q.wakes; {
+	case plain && id == q.id:
+		db.lows.saw(id, fullLook, took, q.got)
+		if q.empty = fullLook && len(q.got) == 0; q.empty {
+			db.hub.nothing(id, seen)
+		}
+	case plain:
+		db.plains.Store(name, q.id)
+	default:
+		db.plains.Delete(name)
+	}
+	return q, nil
 }
 
 // unlessLocked has look look again, a few times, while it gets nothing of a queue that has groups to visit: others had them locked, which a receive
@@ -229,7 +278,10 @@ func (db *DB) receiveRows(ctx context.Context, r queue.Receive, also []any, sql 
 		return nil, err
 	}
 	defer rows.Close()
-	var out []received
+	return scanReceived(rows, r, also)
+}
+
+func scanReceived(rows pgx.Rows, r queue.Receive, also []any) (out []received, err error) {
 	for rows.Next() {
 		m := received{Message: queue.Message{Queue: r.Queue}}
 		var headers string
@@ -306,7 +358,12 @@ func (db *DB) alone(ctx context.Context, fn func(ctx context.Context) error) err
 
 // WaitMessages returns when the queue may have something to receive, or when ctx ends.
 func (db *DB) WaitMessages(ctx context.Context, project int64, name string) {
-	q, err := db.receiveQueue(ctx, queue.Receive{Project: project, Queue: name})
+	if id, known := db.plains.Load(namedQueue{project, name}); known {
+		db.hub.wait(ctx, id.(int64))
+		return
+	}
+	var q receiveQueue
+	err := db.conn(ctx).QueryRow(ctx, receiveQueueSQL, project, name, math.MaxInt64).Scan(&q.id, &q.paused, &q.grouped, &q.fifo, &q.lease, &q.wakes)
 	if err != nil {
 		pause(ctx, 8) // no such queue, or no database: not at once again
 		return

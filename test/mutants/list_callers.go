@@ -14,7 +14,7 @@ var ofCallers = []mutant{
 	},
 	{
 		id: "callers-fold-all", holds: "H-Q26", out: "no look for a fifo queue's messages of callers' transactions begins at a mark (on SQLite no caller has a transaction in the store)",
-		edits:  []edit{{file: "store/postgres/receive.go", old: "\tif q.fifo {\n\t\tq.from = 0", new: "\tif q.fifo && full {\n\t\tq.from = 0"}},
+		edits:  []edit{{file: "store/postgres/receive.go", old: "\tif q.fifo {\n\t\tq.from = 0", new: "\tif q.fifo && fullWakes {\n\t\tq.from = 0"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestFIFOFoldPassesNothingBy", "received "}},
 	},
 	{
@@ -35,6 +35,16 @@ var ofCallers = []mutant{
 			file: "store/postgres/sql/claim_lock.sql", old: "SELECT $2 <> '' AND", new: "SELECT $2 <> $2 AND",
 		}},
 		caught: []catch{{onPostgres, "store/postgres", "TestHeldWorkKeyStopsNoOther", "beside the held key"}},
+	},
+	{
+		id: "waiters-look-together", holds: "I16", out: "what comes while one who waited is on his way to look is his (SQLite's waiters have another way)",
+		edits:  []edit{{file: "store/postgres/hub.go", old: "\tif w.going {\n", new: "\tif w.going && w.wakes < 0 {\n"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestWaitersLookTogether", "two looks 0s apart"}},
+	},
+	{
+		id: "still-nothing", holds: "I16", out: "a look that a wake-up came into says nothing of the queue (on SQLite each look is made)",
+		edits:  []edit{{file: "store/postgres/hub.go", old: "w.wakes == seen {", new: "w.wakes >= seen {"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestStillNothing", "though a wake-up came during the look"}},
 	},
 	{
 		id: "one-form-in-sql", holds: "I4", out: "SQL sorts the names of a payload by UTF-16, as the canonical form has it (on SQLite no caller has a transaction in the store)",

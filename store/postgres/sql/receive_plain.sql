@@ -1,10 +1,12 @@
 -- $1 queue id, $2 limit, $3 lease_s, $4 low: for each priority from 9 down the due time at which to begin ('-infinity': a full look).
+-- What begins with --$ is part of it where it is sent together with receive_queue.sql (receive.go): $5 project, $6 name, $7 the wake after which to look; $3 may be 0, the queue's own.
 -- One index range per priority, so that a million delayed or leased rows of a high one are never walked. The rule is queue.Row.Receive.
 WITH c AS MATERIALIZED (
   SELECT m.id, p.prio, m.vis FROM unnest($4::timestamptz[]) WITH ORDINALITY AS o(low, n), LATERAL (SELECT (10 - o.n)::int2 AS prio) p, LATERAL (
     SELECT id, vis FROM messages
     WHERE queue = $1 AND gid IS NULL AND prio = p.prio AND vis >= o.low AND vis <= now() AND (receives < max_receives OR dead_at IS NOT NULL)
     ORDER BY vis, id LIMIT $2 FOR UPDATE SKIP LOCKED) m
+--$ WHERE (SELECT NOT paused AND NOT grouped AND NOT EXISTS (SELECT 1 FROM wakes w WHERE w.queue = q.id AND w.id > $7) FROM queues q WHERE id = $1 AND project = $5 AND name = $6)
   LIMIT $2                                   -- lower priorities are not looked at once the limit is reached
 ), s AS MATERIALIZED (
   SELECT c.*, coalesce((SELECT octet_length(b.body) FROM bodies b WHERE b.id = c.id), 0) AS size FROM c
@@ -12,7 +14,7 @@ WITH c AS MATERIALIZED (
   SELECT * FROM (SELECT s.*, row_number() OVER w AS n, sum(s.size) OVER w AS total FROM s WINDOW w AS (ORDER BY prio DESC, vis, id)) x
   WHERE n = 1 OR total <= 8388608
 ), u AS (
-  UPDATE messages m SET vis = now() + $3 * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
+  UPDATE messages m SET vis = now() + coalesce(nullif($3::float8, 0), (SELECT visibility_s FROM queues WHERE id = $1)) * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
          receives = m.receives + (m.dead_at IS NULL AND m.max_receives <> 32767)::int, received_at = now()
   FROM t WHERE m.id = t.id
   RETURNING m.*, t.n, t.vis AS was_due

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Many wake-ups, two who wait: they look lookEvery apart at the least, and somebody looks after the last.
+func TestWaitersLookTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(nil)
+		defer h.close()
+		ctx, stop := context.WithCancel(t.Context())
+		looks := make(chan time.Time, 1000)
+		for range 2 {
+			go func() {
+				for {
+					h.wait(ctx, 1)
+					if ctx.Err() != nil {
+						return
+					}
+					looks <- time.Now()
+				}
+			}()
+		}
+		synctest.Wait()
+		var last time.Time
+		for range 100 {
+			last = time.Now()
+			h.wake(1, 0)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(10 * lookEvery) // in the bubble: whoever is on the way arrives
+		stop()
+		synctest.Wait()
+		n, before := len(looks), time.Time{}
+		for range n {
+			at := <-looks
+			if at.Sub(before) < lookEvery {
+				t.Errorf("two looks %v apart", at.Sub(before))
+			}
+			before = at
+		}
+		if most := int(100*time.Millisecond/lookEvery) + 2; n > most || before.Before(last) {
+			t.Errorf("%d looks, want at most %d; the last %v after the last wake-up", n, most, before.Sub(last))
+		}
+	})
+}
+
+// One who was on his way and leaves gives his turn to the next.
+func TestWaiterLeavesOnTheWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(nil)
+		defer h.close()
+		h.wake(1, 0)
+		h.wait(t.Context(), 1) // looks now
+		leaving, leave := context.WithCancel(t.Context())
+		go h.wait(leaving, 1)
+		synctest.Wait()
+		looked := make(chan time.Time, 1)
+		go func() {
+			h.wait(t.Context(), 1)
+			looked <- time.Now()
+		}()
+		synctest.Wait()
+		woken := time.Now()
+		h.wake(1, 0)
+		synctest.Wait()
+		leave()
+		if at := <-looked; at.Sub(woken) > 2*lookEvery {
+			t.Errorf("looked %v after the wake-up: its turn was lost, and a poll came", at.Sub(woken))
+		}
+	})
+}
+
+// Nothing is believed to be there for a moment after a look that found nothing, and not once something was heard of, during it or since.
+func TestStillNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(nil)
+		defer h.close()
+		look := func(during func()) bool {
+			seen := h.seen(1)
+			during()
+			h.nothing(1, seen)
+			return h.still(1)
+		}
+		if h.still(1) {
+			t.Error("still nothing, before any look")
+		}
+		if look(func() { h.wake(1, 0) }) {
+			t.Error("still nothing, though a wake-up came during the look")
+		}
+		if !look(func() {}) {
+			t.Error("looked in vain, and it is not believed")
+		}
+		if h.wake(1, 0); h.still(1) {
+			t.Error("still nothing after a wake-up")
+		}
+		look(func() {})
+		if time.Sleep(emptyFor); h.still(1) {
+			t.Error("still nothing, long after the look")
+		}
+	})
+}
