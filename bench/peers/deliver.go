@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -104,35 +102,6 @@ func post(ctx context.Context, s settings, x subject, p peer) ([]figure, error) 
 	}
 	f, err := p.meter("post", x.roots(), func() (done, error) {
 		return a.begin(s).send(ctx, s.Callers, send)
-	})
-	return []figure{f}, err
-}
-
-// onBareLoop POSTs the same bodies to the same receiver.
-func onBareLoop(ctx context.Context, s settings, p peer, _ kase) ([]figure, error) {
-	to := receiver(func(int64) {})
-	defer to.Close()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: s.Callers}}
-	defer client.CloseIdleConnections()
-	send := func(i int64) error {
-		r, err := http.NewRequestWithContext(ctx, "POST", to.URL, bytes.NewReader(s.body(i)))
-		if err != nil {
-			return err
-		}
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("webhook-id", fmt.Sprint("e-", i))
-		a, err := client.Do(r)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(io.Discard, a.Body)
-		return errors.Join(err, a.Body.Close())
-	}
-	if _, err := s.warm(send); err != nil {
-		return nil, err
-	}
-	f, err := p.meter("deliver", nil, func() (done, error) {
-		return s.closed(s.Callers, 1<<40, func(i int64) (int64, error) { return 1, send(i) })
 	})
 	return []figure{f}, err
 }

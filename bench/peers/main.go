@@ -28,6 +28,13 @@ type settings struct {
 }
 
 func main() {
+	if url := os.Getenv(loopTo); url != "" {
+		if err := sendLoop(url, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, "peers:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var s settings
 	var only, cases, out, page string
 	flag.IntVar(&s.Rounds, "rounds", 5, "rounds")

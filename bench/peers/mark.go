@@ -34,6 +34,8 @@ func marks() []mark {
 		{"the cycle over HTTP on PostgreSQL, of that in the process", r(pg, "cycle"), r(inProcess+"postgres", "cycle"), 0.6, 0},
 		{"deliveries on SQLite, of the bare loop", r(lite, "deliver"), r("bare-post", "deliver"), 0.45, 0},
 		{"deliveries on PostgreSQL, of the bare loop", r(pg, "deliver"), r("bare-post", "deliver"), 0.35, 0},
+		{"deliveries on SQLite, of the bare loop in a process of its own", r(lite, "deliver"), r("bare-post-apart", "deliver"), 0.45, 0},
+		{"deliveries on PostgreSQL, of the bare loop in a process of its own", r(pg, "deliver"), r("bare-post-apart", "deliver"), 0.35, 0},
 		{"deliveries on SQLite, CPU-s for 10,000", c(lite, "deliver"), none, 0, 3},
 		{"deliveries on PostgreSQL, CPU-s for 10,000", c(pg, "deliver"), none, 0, 3},
 		{"publish to start on PostgreSQL, p50, of RabbitMQ's", term{pg, "start", p50}, term{"rabbitmq", "start", p50}, 0, 1},

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -77,7 +76,6 @@ type done struct {
 // meter does some work and gives what it took.
 func (p peer) meter(what string, roots map[string]int, work func() (done, error)) (f figure, err error) {
 	debug.FreeOSMemory() // what the case before has left is not this one's
-	syscall.Sync()
 	m, err := cost.Of(roots)
 	if err != nil {
 		return f, err

@@ -85,7 +85,6 @@ func onNode(on ground) func(context.Context, settings, peer, kase) ([]figure, er
 		roots = maps.Clone(roots)
 		roots["node"] = cmd.Process.Pid
 		for _, what := range c.shows {
-			syscall.Sync()
 			m, err := cost.Of(roots)
 			if err != nil {
 				return nil, err

@@ -114,22 +114,22 @@ func Tree(root int) (time.Duration, error) {
 type Trees struct {
 	roots map[string]int
 	was   treesSample
+	disk  int64
+	told  bool // what the disk was given
 }
 
 type treesSample struct {
 	look
-	parts   map[string]time.Duration
-	pids    []int // of all parts
-	others  time.Duration
-	written int64
-	told    bool
+	parts  map[string]time.Duration
+	pids   []int // of all parts
+	others time.Duration
 }
 
 // Used is what they took.
 type Used struct {
 	CPU     time.Duration
 	Parts   map[string]time.Duration // of it, by the names; "client" is this process
-	Written *int64                   // bytes to disk; nil where the system does not tell
+	Written *int64                   // bytes that the disk of temporary files was given, whoever gave them; nil where the system does not tell
 	Memory  *float64                 // MiB resident at the end, what they share counted once; nil where the system does not tell
 	Others  float64                  // share of the machine that had no part in it: other processes, and what the machine below took away
 }
@@ -137,6 +137,8 @@ type Used struct {
 // Of begins to measure.
 func Of(roots map[string]int) (*Trees, error) {
 	t := &Trees{roots: roots}
+	syscall.Sync() // what others left to write is not of this
+	t.disk, t.told = diskWritten()
 	var err error
 	t.was, err = t.sample()
 	return t, err
@@ -153,12 +155,13 @@ func (t *Trees) Since() (u Used, err error) {
 		u.Parts[name] = d - t.was.parts[name]
 		u.CPU += u.Parts[name]
 	}
-	if now.told && t.was.told {
-		n := now.written - t.was.written
-		u.Written = &n
-	}
 	if mib, ok := resident(now.pids); ok {
 		u.Memory = &mib
+	}
+	syscall.Sync()
+	if n, ok := diskWritten(); ok && t.told {
+		n -= t.disk
+		u.Written = &n
 	}
 	u.Others = share(now.others-t.was.others, now.at.Sub(t.was.at))
 	return u, nil
@@ -176,6 +179,5 @@ func (t *Trees) sample() (s treesSample, err error) {
 		s.pids = append(s.pids, pids...)
 	}
 	s.others = s.look.others(s.pids) + s.stolen
-	s.written, s.told = written(s.pids)
 	return s, nil
 }

@@ -164,3 +164,27 @@ func TestBurners(t *testing.T) {
 		all("done")
 	}
 }
+
+// What is written is what the disk was given, not what its pages hold.
+func TestTreesCountWhatTheDiskWasGiven(t *testing.T) {
+	m, err := Of(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const size = 4 << 20
+	if _, err := f.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	u, err := m.Since()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Written != nil && *u.Written < size {
+		t.Errorf("%d bytes to disk, of %d written", *u.Written, size)
+	}
+}
