@@ -9,14 +9,17 @@ LISTEN ?= 127.0.0.1:6623
 STORE  ?= sqlite:onceward.db
 TIMES  ?= 20
 LANES  ?= 6
+SEEDS  ?= 2000
+SEED   ?= 1
 
-.PHONY: help build run test test-long test-race test-driver test-peers verify mutants peers bench depth fmt fmt-check vet lint tools clean
+.PHONY: help build run test test-long test-race test-driver test-peers verify simulate mutants peers bench depth fmt fmt-check vet lint tools clean
 
 help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
 	@echo 'make test       everything, on SQLite and on a real PostgreSQL, with the race detector'
 	@echo 'make test-long  the same at the sizes that docs/hazards.md prints'
 	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
+	@echo 'make simulate   the whole server in time of its own, days in a second, from so many seeds (SEEDS=, SEED= the first)'
 	@echo 'make mutants    take each guard out in turn, and see its test fail (ONLY=, minutes)'
 	@echo 'make bench      the benchmarks'
 	@echo 'make depth      what must not grow with depth, measured: half an hour, 15 GB of disk (DEPTH=)'
@@ -33,10 +36,10 @@ run: build
 
 test: tools test-driver test-race test-peers
 
-# SQLite's suite once without the race detector and its tag: with it the tests open the file through another driver
+# SQLite's suite, and the simulation's seeds, once without the race detector and its tag: with it the tests open the file through another driver
 # than the product does.
 test-driver:
-	go test -count=1 ./store/sqlite
+	go test -count=1 ./store/sqlite ./test/simulation
 
 # The race detector sleeps a second at each program's end, and the tests run the program hundreds of times.
 test-race:
@@ -55,6 +58,10 @@ tools:
 
 verify: build tools
 	@bin/onceward verify --times $(TIMES) --lanes $(LANES) --store $(if $(filter command line environment,$(origin STORE)),$(STORE),both)
+
+# docs/simulation.md.
+simulate:
+	go test -count=1 -timeout 0 ./test/simulation -seeds $(SEEDS) -seed $(SEED)
 
 # The guards of the code and the test that shows each: docs/mutants.md. ONLY=id,id tries some.
 mutants: tools
