@@ -54,3 +54,27 @@ func TestLowMarks(t *testing.T) {
 		t.Error("looks are quick again: want a full one")
 	}
 }
+
+// Receives that find nothing, of which there are many where several wait for each message, do not each look in full where that is slow; and what is behind
+// the mark is found soon.
+func TestEmptyReceivesRest(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	q := make1(t, db, "jobs")
+	publish(t, db, queue.Publish{Queue: "jobs"})
+	got := receive(t, db, "jobs", 1)
+	ack(t, db, got)
+	publish(t, db, queue.Publish{Queue: "jobs"})
+	seen := []received{{Message: got[0], due: time.Now().Add(time.Minute)}} // a mark after it
+	for range 2 {
+		db.lows.saw(q.ID, true, 50*time.Millisecond, seen)
+	}
+	looked := db.lows.marks[q.ID].looked
+	if got := receive(t, db, "jobs", 1); len(got) != 0 || db.lows.marks[q.ID].looked != looked {
+		t.Errorf("received %d, and looked in full just after a slow full look", len(got))
+	}
+	db.lows.marks[q.ID].looked = looked.Add(-1100 * time.Millisecond) // twenty times the quicker of them, and more
+	if got := receive(t, db, "jobs", 1); len(got) != 1 {
+		t.Errorf("received %d of one behind the mark once the look had rested", len(got))
+	}
+}

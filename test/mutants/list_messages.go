@@ -155,4 +155,9 @@ var ofMessages = []mutant{
 		edits:  []edit{{file: "webhook/record.go", old: "\tif bytes.Equal(hash, n.Hash) {\n", new: "\tif bytes.Equal(hash, n.Hash) || n.EventID != \"\" {\n"}},
 		caught: suite("events", "an event id with other content is refused", "reused: false, want true"),
 	},
+	{
+		id: "empty-rests", holds: "H-Q12", out: "a receive that found nothing looks in full only once that has rested (on SQLite there are no marks)",
+		edits:  []edit{{file: "store/postgres/receive.go", old: " && db.lows.rested(q.id) {", new: " {"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestEmptyReceivesRest", "looked in full just after"}},
+	},
 }
