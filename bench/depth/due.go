@@ -34,7 +34,7 @@ func (r *run) due(ctx context.Context, kind string) (err error) {
 		return err
 	}
 	r.tell(figure{What: "p99 of a publish at 500 a second", Unit: "ms", Value: all.publish}.than(none.publish).within(2 * none.publish))
-	r.tell(figure{What: "p99 from publish to received at 500 a second", Unit: "ms", Value: all.arrive}.than(none.arrive).within(2 * none.arrive))
+	r.tell(figure{What: "p99 from publish to received at 500 a second", Unit: "ms", Value: all.arrive}.than(none.arrive)) // the consumers work on the others too, as fast as they can
 	r.tell(figure{What: "of those that fell due, received meanwhile", Unit: "messages", Value: float64(max(0, consumed))})
 	return nil
 }
