@@ -98,6 +98,7 @@ func run(ctx context.Context, s settings, only, cases []string, out, page string
 		}
 	}
 	absent := map[string]bool{}
+	var failed error // of single cases: the others are worth their figures
 	for round := 1; round <= s.Rounds; round++ {
 		for _, p := range who {
 			for _, c := range kinds {
@@ -115,7 +116,9 @@ func run(ctx context.Context, s settings, only, cases []string, out, page string
 						return err
 					}
 				case err != nil:
-					return fmt.Errorf("%s of %s: %w", c.name, p.name, err)
+					err = fmt.Errorf("%s of %s, round %d: %w", c.name, p.name, round, err)
+					fmt.Fprintln(os.Stderr, err)
+					failed = errors.Join(failed, err)
 				}
 			}
 			endVisit()
@@ -123,17 +126,15 @@ func run(ctx context.Context, s settings, only, cases []string, out, page string
 		fmt.Fprintf(os.Stderr, "round %d is done; about %v are left\n", round, left(s, who, kinds, r, round+1))
 	}
 	if s.Rounds > 0 && len(only) == 0 && len(cases) == 0 {
-		if err := r.profile(ctx, s); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, r.profile(ctx, s))
 	}
 	if err := r.print(os.Stdout); err != nil {
 		return err
 	}
 	if page != "" {
-		return writePage(page, out, r)
+		failed = errors.Join(failed, writePage(page, out, r))
 	}
-	return nil
+	return failed
 }
 
 // visit takes the figures of a case, again if the machine was not idle.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -77,5 +78,22 @@ func TestProfilesAreTaken(t *testing.T) {
 	}
 	if sum < 0.98 || sum > 1.02 || m.Shares["SQLite"] == 0 {
 		t.Errorf("%+v", m.Shares)
+	}
+}
+
+// A peer that fails costs its own figures alone, and the run says so.
+func TestOneThatFailsStopsNone(t *testing.T) {
+	t.Chdir(t.TempDir()) // where there is no source to build our server from
+	err := run(t.Context(), settings{Rounds: 1, Seconds: 0.1, Callers: 4, Batch: 10, Size: 128, Quiet: 1e9, Deliveries: 1}, []string{"onceward-sqlite", "bare-post"}, []string{"deliver"}, "r.jsonl", "")
+	if err == nil || !strings.Contains(err.Error(), "onceward-sqlite") {
+		t.Errorf("%v", err)
+	}
+	r, err := openResults("r.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	if len(r.figures) != 1 || r.figures[0].Peer != "bare-post" {
+		t.Errorf("%+v", r.figures)
 	}
 }
