@@ -11,8 +11,9 @@ TIMES  ?= 20
 LANES  ?= 6
 SEEDS  ?= 2000
 SEED   ?= 1
+KILLS  ?= 1000
 
-.PHONY: help build run test test-long test-race test-driver test-peers verify simulate mutants peers bench depth fmt fmt-check vet lint tools clean
+.PHONY: help build run test test-long test-race test-driver test-peers verify verify-long simulate mutants peers bench depth fmt fmt-check vet lint tools clean
 
 help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
@@ -20,6 +21,7 @@ help:
 	@echo 'make test-long  the same at the sizes that docs/hazards.md prints'
 	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
 	@echo 'make simulate   the whole server in time of its own, days in a second, from so many seeds (SEEDS=, SEED= the first)'
+	@echo 'make verify-long  kill servers and workers at random under load (KILLS= on each store), and count'
 	@echo 'make mutants    take each guard out in turn, and see its test fail (ONLY=, minutes)'
 	@echo 'make bench      the benchmarks'
 	@echo 'make depth      what must not grow with depth, measured: half an hour, 15 GB of disk (DEPTH=)'
@@ -56,8 +58,20 @@ test-long: tools
 tools:
 	@.ci/tools
 
-verify: build tools
-	@bin/onceward verify --times $(TIMES) --lanes $(LANES) --store $(if $(filter command line environment,$(origin STORE)),$(STORE),both)
+# The servers that are killed at exact points have fail points, which the product has not.
+verify: tools
+	@mkdir -p bin
+	go build -tags failpoints -o bin/onceward-verify ./cmd/onceward
+	@bin/onceward-verify verify --times $(TIMES) --lanes $(LANES) --store $(if $(filter command line environment,$(origin STORE)),$(STORE),both)
+
+# Kills at random, for as long as asked; it can be stopped and begun again. Each round is a line of bench/kills.jsonl, under the commit and a hash of the code
+# that decides. docs/guarantees.md has the sums.
+DECIDES = store worker queue ledger webhook idempotency api internal/batch
+verify-long: build tools
+	@git diff --quiet HEAD -- $(DECIDES) || { echo 'verify-long: commit what you changed first: a line names the code by its commit'; exit 1; }
+	@bin/onceward verify --kills $(KILLS) --lanes $(if $(filter command line environment,$(origin LANES)),$(LANES),2) --store both --log bench/kills.jsonl \
+	  --commit $$(git rev-parse --short HEAD) \
+	  --code $$(git ls-tree -r HEAD $(DECIDES) | grep -v '_test.go\|storetest\|testdata' | git hash-object --stdin | cut -c1-12)
 
 # docs/simulation.md.
 simulate:

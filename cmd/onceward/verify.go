@@ -32,7 +32,7 @@ type verifyCmd struct {
 var errNotHeld = errors.New("verify: something was lost, doubled or left unfinished, or could not be run")
 
 func (verifyCmd) Help() string {
-	return examples("verify --store sqlite --times 5", "verify --case 'handed over twice' --keep")
+	return examples("verify --store sqlite --times 5", "verify --case 'handed over twice' --keep", "verify --store sqlite --kills 100 --log kills.jsonl")
 }
 
 func (c *verifyCmd) Run(ctx context.Context, out output) error {

@@ -38,6 +38,7 @@ func Start(ctx context.Context, program, name, store string, env ...string) (*Se
 			cmd.Env = append(cmd.Env, e)
 		}
 	}
+	Apart(cmd)
 	s := &Server{Name: name, words: &tail{}, ended: make(chan struct{})}
 	cmd.Env, cmd.Stderr = append(cmd.Env, env...), s.words
 	out, in, err := os.Pipe()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/onceward/onceward/internal/history"
 )
 
 // longRest is how long a round may take to come to rest after its last kill: leases, rungs, and a machine with more to do.
@@ -64,7 +66,11 @@ func (l *long) rule(ctx context.Context, s *server) error {
 		if l.receiver.saw(c.Key) {
 			as = "done"
 		}
+		end := l.log.Begin(history.Event{Do: history.Resolve, Key: c.Key, Fence: c.Fence})
 		_, err := s.call(ctx, "POST", "/v1/ledger/resolve", object{"scope": c.Scope, "key": c.Key, "as": as, "fence": c.Fence, "note": "the receiver was asked"}, &o)
+		if err == nil {
+			end(history.Event{Answer: fmt.Sprint(o["state"])})
+		}
 		errs = append(errs, l.ruled(err))
 	}
 	var deliveries struct {
@@ -135,16 +141,12 @@ func (l *long) judge(ctx context.Context, rested bool) error {
 		}
 		r.Unfinished++
 	}
-	broken, err := column[string](ctx, l.ground, "SELECT what FROM verify_broken")
+	h, err := l.history(ctx, rested)
 	if err != nil {
 		return err
 	}
-	for _, what := range broken {
-		say(&r.Broken, "%s", what)
+	for _, f := range history.Check(h) {
+		say(&r.Broken, "%s", f)
 	}
-	early, err := column[int](ctx, l.ground, "SELECT count(*) FROM verify_gone")
-	if err == nil && early[0] > 0 {
-		say(&r.Lost, "%d messages were gone before their key was closed", early[0])
-	}
-	return err
+	return nil
 }

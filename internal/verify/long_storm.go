@@ -24,6 +24,7 @@ type long struct {
 	round    *Round
 	log      *history.Log
 	receiver *dedup
+	rows     *recording
 	worker   *workerProcess
 	started  int
 
@@ -49,7 +50,7 @@ func (l *long) open(ctx context.Context) (err error) {
 	l.receiver = newDedup(l.log, rand.New(rand.NewPCG(l.dice.Uint64(), 2)))
 	s, err := l.start(ctx)
 	if err == nil {
-		err = watch(ctx, l.ground)
+		l.rows, err = record(ctx, l.ground)
 	}
 	if err == nil && l.ground.shared() {
 		_, err = l.start(ctx)
@@ -179,6 +180,9 @@ func (l *long) killAll() {
 	}
 	if l.receiver != nil {
 		l.receiver.close()
+	}
+	if l.rows != nil {
+		l.rows.stop()
 	}
 	if l.log != nil {
 		l.log.Close()

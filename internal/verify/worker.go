@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/client"
+	"github.com/onceward/onceward/internal/child"
 	"github.com/onceward/onceward/internal/history"
 )
 
@@ -33,6 +34,7 @@ func (l *long) startWorker() (*workerProcess, error) {
 	l.started++
 	cmd := exec.Command(l.c.Program, WorkerWord, l.dir, fmt.Sprint("worker-", l.started), l.receiver.url+"/work")
 	cmd.Stderr = os.Stderr
+	child.Apart(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a worker: %w", err)
 	}
@@ -160,8 +162,10 @@ func (w *aWorker) granted(ctx context.Context, c *client.Client, e history.Event
 		switch {
 		case err != nil:
 			refused(end, err)
+		case a.Applied && do == history.Fail:
+			end(history.Event{Answer: history.Applied + ":" + a.State})
 		case a.Applied:
-			end(history.Event{Answer: "applied"})
+			end(history.Event{Answer: history.Applied})
 			return true
 		default:
 			end(history.Event{Answer: a.Reason})

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package child
+
+import "os/exec"
+
+// Apart does nothing here.
+func Apart(*exec.Cmd) {}
