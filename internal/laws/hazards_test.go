@@ -75,7 +75,7 @@ func covers(room, part string) (c coverage) {
 	if strings.Contains(part, "\"sqlite:\"") {
 		c |= onSQLite
 	}
-	if strings.Contains(part, "pgtest.Database(") || strings.Contains(part, "cluster(t)") {
+	if strings.Contains(part, "pgtest.Database(") || strings.Contains(part, "pgtest.Start(") || strings.Contains(part, "cluster(t)") {
 		c |= onPostgres
 	}
 	return c

@@ -29,7 +29,11 @@ import (
 
 // Options of a cluster.
 type Options struct {
-	Fsync bool // commits reach the disk: slower, for measuring and for crash tests
+	Fsync  bool     // commits reach the disk: slower, for measuring and for crash tests
+	Dir    string   // where its folder is made, for a disk of its own; a short path. Default: /tmp
+	Listen string   // an address beside 127.0.0.1, whose network is trusted
+	Set    []string // settings, each name=value, after ours
+	Env    []string // variables of its process, beside ours
 }
 
 // Cluster is a PostgreSQL server of this process's own, on a free port of 127.0.0.1 and a unix socket.
@@ -72,6 +76,9 @@ func (c *Cluster) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
 }
 
+// Port is where it listens.
+func (c *Cluster) Port() int { return c.port }
+
 // Pid is the server's process, 0 while it is down: what it and its children use can be read from /proc.
 func (c *Cluster) Pid() int {
 	c.mu.Lock()
@@ -84,7 +91,11 @@ func (c *Cluster) Pid() int {
 
 // makeDir makes the cluster's folder, owned by who runs it: PostgreSQL refuses root.
 func (c *Cluster) makeDir() (err error) {
-	if c.dir, err = os.MkdirTemp("/tmp", "owpg"); err != nil {
+	in := c.opts.Dir
+	if in == "" {
+		in = "/tmp"
+	}
+	if c.dir, err = os.MkdirTemp(in, "owpg"); err != nil {
 		return err
 	}
 	if os.Geteuid() != 0 {
@@ -109,7 +120,16 @@ func (c *Cluster) initdb(ctx context.Context) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	return nil
+	if c.opts.Listen == "" {
+		return nil
+	}
+	hba, err := os.OpenFile(filepath.Join(c.dir, "data", "pg_hba.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer hba.Close()
+	_, err = io.WriteString(hba, "host all all samenet trust\n")
+	return err
 }
 
 // Up starts the server, after Down too, at the same address.
@@ -135,7 +155,14 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if !c.opts.Fsync {
 		set = append(set, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 	}
+	if c.opts.Listen != "" {
+		set = append(set, "-h", "127.0.0.1,"+c.opts.Listen)
+	}
+	for _, s := range c.opts.Set {
+		set = append(set, "-c", s)
+	}
 	c.server = exec.Command(filepath.Join(c.bin, "postgres"), set...)
+	c.server.Env = append(os.Environ(), c.opts.Env...)
 	c.server.Dir, c.server.Stdout, c.server.Stderr = c.dir, log, log
 	c.server.SysProcAttr = serverAttr(c.as)
 	c.exited = make(chan struct{})
@@ -215,7 +242,7 @@ func (c *Cluster) await(ctx context.Context) error {
 	}
 }
 
-// Down stops the server at once, as a crash would; Up starts it again with what was committed.
+// Down stops the server at once, without a checkpoint; Up starts it again with what was committed.
 func (c *Cluster) Down() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,6 +251,18 @@ func (c *Cluster) Down() {
 	}
 	c.server.Process.Signal(syscall.SIGQUIT)
 	<-c.exited
+}
+
+// Ended reports whether the server is not running, whoever ended it.
+func (c *Cluster) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close stops the server and removes its folder.

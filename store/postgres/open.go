@@ -77,6 +77,13 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !strings.Contains(url, "default_query_exec_mode") {
+		if between, err := pooled(ctx, cfg.ConnConfig); err != nil {
+			return nil, fmt.Errorf("open the store: %w", err)
+		} else if between {
+			cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		}
+	}
 	db := &DB{opts: o, held: make(chan struct{}, maxHeld)}
 	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		db.groupIDs.forget() // it may be another database by now: a standby that took over without the last commits
@@ -138,6 +145,19 @@ func afterConnect(ctx context.Context, c *pgx.Conn) error {
 		"SET plan_cache_mode = force_generic_plan; SET idle_in_transaction_session_timeout = '5s'",
 		pgx.QueryExecModeSimpleProtocol)
 	return err
+}
+
+// pooled reports whether a pooler is between us and the database: it gives its clients a process number of its own making. One that pools transactions
+// gives each of ours another connection of the database, and what was prepared on one is not there on the next.
+func pooled(ctx context.Context, cfg *pgx.ConnConfig) (bool, error) {
+	c, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	var pid uint32
+	err = c.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
+	return pid != c.PgConn().PID(), err
 }
 
 //go:embed migrations/*.sql

@@ -98,7 +98,7 @@ type crowd struct {
 	open, most map[string]int // by path; under receiver.mu
 }
 
-func receiveCrowd(t testing.TB, takes time.Duration) *crowd {
+func receiveCrowd(t testing.TB, takes time.Duration, at ...string) *crowd {
 	c := &crowd{open: map[string]int{}, most: map[string]int{}}
 	ready := make(chan struct{})
 	c.receiver = receive(t, func(w http.ResponseWriter, q *http.Request) {
@@ -114,7 +114,7 @@ func receiveCrowd(t testing.TB, takes time.Duration) *crowd {
 		c.mu.Lock()
 		c.open[q.URL.Path]--
 		c.mu.Unlock()
-	})
+	}, at...)
 	close(ready)
 	return c
 }

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -62,16 +64,24 @@ type child struct {
 	log   *text
 }
 
-var listening = regexp.MustCompile(`listening on (http://127\.0\.0\.1:[0-9]+)`)
+var listening = regexp.MustCompile(`listening on (http://[0-9.]+:[0-9]+)`)
 
 // spawn starts the program on a store and waits until it answers. Of a flag that is given twice the last counts.
 func spawn(t testing.TB, store string, with ...string) *child {
+	t.Helper()
+	return spawnBy(t, nil, store, with...)
+}
+
+// spawnBy is spawn by another program, which becomes ours.
+func spawnBy(t testing.TB, by []string, store string, with ...string) *child {
 	t.Helper()
 	bin, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, append([]string{"serve", "--listen", "127.0.0.1:0", "--store", store, "--allow-private-networks", "--delivery-slack", "3s"}, with...)...)
+	line := append(slices.Clone(by), bin, "serve", "--listen", "127.0.0.1:0", "--store", store, "--allow-private-networks", "--delivery-slack", "3s")
+	line = append(line, with...)
+	cmd := exec.Command(line[0], line[1:]...)
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "ONCEWARD_") {
 			cmd.Env = append(cmd.Env, e)
@@ -164,10 +174,10 @@ type receiver struct {
 	events map[string]time.Time   // when an event first came
 }
 
-// receive starts a receiver; answer may be nil: 200.
-func receive(t testing.TB, answer http.HandlerFunc) *receiver {
+// receive starts a receiver; answer may be nil: 200. It is at a free port of 127.0.0.1, or of another address.
+func receive(t testing.TB, answer http.HandlerFunc, at ...string) *receiver {
 	r := &receiver{posts: map[string][]time.Time{}, events: map[string]time.Time{}}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		io.Copy(io.Discard, q.Body) // only then is a sender that goes away noticed
 		key, event := q.Header.Get("Idempotency-Key"), q.Header.Get("Webhook-Id")
 		r.mu.Lock()
@@ -180,6 +190,14 @@ func receive(t testing.TB, answer http.HandlerFunc) *receiver {
 			answer(w, q)
 		}
 	}))
+	for _, a := range at {
+		r.Listener.Close()
+		var err error
+		if r.Listener, err = net.Listen("tcp", a+":0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Start()
 	t.Cleanup(func() {
 		r.CloseClientConnections()
 		r.Close()
