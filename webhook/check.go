@@ -109,11 +109,24 @@ func checkURL(s string, r Rules) error {
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	ip, err := netip.ParseAddr(host)
+	if err != nil && isNumber(host) {
+		return bad("leads to %q, which is a number, and no address as it is usually written", u.Hostname())
+	}
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && public.SafeAddr(ip) != nil {
 		return fault.Invalid("/url", "url leads to %s, which is not a public address", u.Hostname()).
 			WithHint("private addresses are taken by a server that runs with --allow-private-networks")
 	}
 	return nil
+}
+
+// isNumber reports whether a host's last part is a number, decimal, octal or hexadecimal: no name ends so, and what is no address either is one only to
+// those who resolve it generously: 127.1, 0x7f.1, 2130706433, 0177.0.0.1.
+func isNumber(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
+		return only(hex, "0123456789abcdef")
+	}
+	return last != "" && only(last, "0123456789")
 }
 
 func checkEventTypes(types []string) error {

@@ -71,6 +71,7 @@ func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Hea
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		on, reused = counter(i.Conn), i.Reused
 		before = on.written.Load()
+		on.waits.Store(true)
 	}})
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {
@@ -88,6 +89,7 @@ func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Hea
 		return reply{answer: answer{err: err, sent: on != nil && on.written.Load() != before}}, reused
 	}
 	defer a.Body.Close()
+	on.waits.Store(false)
 	at := time.Now()
 	r.status, r.sent = a.StatusCode, true
 	if a.StatusCode == http.StatusSwitchingProtocols {

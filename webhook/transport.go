@@ -107,6 +107,16 @@ func (w wiring) transport(keepAlive bool) *http.Transport {
 type countingConn struct {
 	net.Conn
 	written atomic.Int64
+	waits   atomic.Bool // for the answer to a request
+}
+
+// Close ends the connection. While an answer is waited for it is aborted: else the kernel would go on to hand over what it still has of the request, at
+// a time when we have long given it up and another has sent it again.
+func (c *countingConn) Close() error {
+	if t, ok := c.Conn.(*net.TCPConn); ok && c.waits.Load() {
+		t.SetLinger(0)
+	}
+	return c.Conn.Close()
 }
 
 func (c *countingConn) Write(p []byte) (int, error) {

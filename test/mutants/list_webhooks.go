@@ -58,4 +58,14 @@ var ofWebhooks = []mutant{
 		edits:  []edit{{file: "store/postgres/delivery.go", old: "n := min(limit+1, lookRows)", new: "n := lookRows"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestListLooksAtWhatItShows", "looked at; want 10 shown"}},
 	},
+	{
+		id: "given-up-is-aborted", holds: "H-W17", out: "a POST that was given up is not handed over later",
+		edits:  []edit{{file: "webhook/transport.go", old: "if t, ok := c.Conn.(*net.TCPConn); ok && c.waits.Load() {", new: "if t, ok := c.Conn.(*net.TCPConn); ok && c == nil {"}},
+		caught: alone("webhook", "TestGivenUpIsNotHandedOverLater", "it was given up, so it is to be aborted"),
+	},
+	{
+		id: "odd-address", holds: "I13", out: "a host that is a number in another writing is no name",
+		edits:  []edit{{file: "webhook/check.go", old: "if err != nil && isNumber(host) {", new: "if err != nil && isNumber(host) && r.AllowPrivate {"}},
+		caught: alone("webhook", "TestEndpointChecks/hexadecimal", "want a fault of /url"),
+	},
 }
