@@ -106,8 +106,12 @@ func openAPI(calls []described) (document object, errs []string) {
 		answers := object{"200": d.success(replies, examples[d.id])}
 		for status, codes := range byStatus(d.mayFail()) {
 			name := strings.Join(codes, ".")
+			bare := d.kind != "" && slices.Contains(codes, string(fault.NotFound)) // as its answers are
+			if bare {
+				name = "bare." + name
+			}
 			if responses[name] == nil {
-				responses[name] = failure(replies, codes)
+				responses[name] = failure(replies, codes, bare)
 			}
 			answers[strconv.Itoa(status)] = object{"$ref": "#/components/responses/" + name}
 		}
@@ -226,25 +230,31 @@ func envelope(ok bool, data, err, metadata *schema) *schema {
 	return &schema{Type: "object", Properties: p, Required: p.names()}
 }
 
-// failure is the response of errors that share a status.
-func failure(g *shapes, of []string) object {
+// failure is the response of errors that share a status; bare, it has no envelope.
+func failure(g *shapes, of []string, bare bool) object {
 	of1 := &schema{AllOf: []*schema{g.of(reflect.TypeFor[errorShape](), ""), {Properties: properties{{"code", &schema{Enum: of}}}}}}
 	// A write's metadata is a read's and a member more.
 	either := &schema{AnyOf: []*schema{g.of(reflect.TypeFor[metadataShape](), ""), g.of(reflect.TypeFor[writeShape](), "")}}
+	whole := envelope(false, null(), of1, either)
+	if bare {
+		whole = &schema{Type: "object", Properties: properties{{"error", of1}}, Required: []string{"error"}}
+	}
 	says, examples := []string{}, object{}
 	for _, c := range codes {
 		if !slices.Contains(of, string(c.code)) {
 			continue
 		}
 		says = append(says, string(c.code)+": "+c.says)
-		examples[string(c.code)] = object{"value": object{
-			"ok": false, "data": nil, "error": object{"code": c.code, "message": c.says, "hint": nil, "field": nil},
-			"metadata": object{"request_id": "01980f3c-7a52-7cc1-9f0e-2b6d1c5e8a41", "latency_ms": 0.4, "cost_usd": 0},
-		}}
+		value := object{"error": object{"code": c.code, "message": c.says, "hint": nil, "field": nil}}
+		if !bare {
+			value["ok"], value["data"] = false, nil
+			value["metadata"] = object{"request_id": "01980f3c-7a52-7cc1-9f0e-2b6d1c5e8a41", "latency_ms": 0.4, "cost_usd": 0}
+		}
+		examples[string(c.code)] = object{"value": value}
 	}
 	r := object{
 		"description": strings.Join(says, " "),
-		"content":     object{"application/json": object{"schema": envelope(false, null(), of1, either), "examples": examples}},
+		"content":     object{"application/json": object{"schema": whole, "examples": examples}},
 	}
 	if code := fault.Code(of[0]); code == fault.Unavailable || code == fault.RateLimited {
 		r["headers"] = object{"Retry-After": object{"description": "After how many seconds to send it again.", "schema": &schema{Type: "integer", Minimum: 1}}}

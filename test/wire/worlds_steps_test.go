@@ -227,6 +227,12 @@ func (w *paired) step() (asked, told string) {
 			return w.ask("GET", "/v1/keys?project_id="+url.QueryEscape(w.one("", w.any("prj"))), nil)
 		}},
 		{1, func() (string, string, answer) { return w.ask("GET", "/v1/projects", nil) }},
+		{3, func() (string, string, answer) {
+			return w.ask("GET", "/v1/account/"+w.one("balance", "usage"), nil)
+		}},
+		{1, func() (string, string, answer) {
+			return w.ask("PATCH", "/v1/projects/"+w.any("prj"), object{"credit_limit_usd": w.dice.IntN(2)})
+		}},
 	}
 	sum := 0
 	for _, c := range calls {

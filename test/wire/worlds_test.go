@@ -26,7 +26,7 @@ func TestPairedWorlds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			alone, crowded := start(t, store(t)), start(t, store(t))
+			alone, crowded := start(t, store(t), "--publish-price-usd", "0.001"), start(t, store(t), "--publish-price-usd", "0.001")
 			for seed := range uint64(2) {
 				pairWorlds(t, seed, alone, crowded)
 			}
