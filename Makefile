@@ -12,13 +12,16 @@ LANES  ?= 6
 SEEDS  ?= 2000
 SEED   ?= 1
 KILLS  ?= 1000
+FUZZTIME ?= 1m
 
-.PHONY: help build run test test-long test-race test-driver test-peers verify verify-long simulate mutants peers bench depth fmt fmt-check vet lint tools clean
+.PHONY: help build run test test-long test-race test-driver test-peers chaos fuzz verify verify-long simulate mutants peers bench depth fmt fmt-check vet lint tools clean
 
 help:
 	@echo 'make run        build, and serve on the embedded store (LISTEN=, STORE=)'
 	@echo 'make test       everything, on SQLite and on a real PostgreSQL, with the race detector'
 	@echo 'make test-long  the same at the sizes that docs/hazards.md prints'
+	@echo 'make chaos      break PostgreSQL, its disk, clock and network, and kill servers for ten minutes (as root, for all of it)'
+	@echo 'make fuzz       each fuzz target for a while (FUZZTIME=)'
 	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
 	@echo 'make simulate   the whole server in time of its own, days in a second, from so many seeds (SEEDS=, SEED= the first)'
 	@echo 'make verify-long  kill servers and workers at random under load (KILLS= on each store), and count'
@@ -53,6 +56,18 @@ test-peers:
 
 test-long: tools
 	ONCEWARD_TEST_LONG=1 go test -race -timeout 120m ./...
+
+# What make test does small: a quarter of an hour. What a machine cannot do is skipped with a sentence that says what it takes.
+chaos: tools
+	ONCEWARD_TEST_LONG=1 go test -count=1 -v -run '^TestChaos' -timeout 60m ./test/faults | grep -v '^=== '
+
+# Each fuzz target for a while, one after the other: FUZZTIME=10m.
+fuzz:
+	@for f in $$(grep -l '^func Fuzz' $$(git ls-files '*_test.go')); do \
+	  for name in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$f); do \
+	    echo "== $$(dirname $$f) $$name" && go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) ./$$(dirname $$f) || exit 1; \
+	  done; \
+	done
 
 # What the tests need from the machine, or the sentence that says what to install.
 tools:

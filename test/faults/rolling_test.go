@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -49,6 +50,37 @@ func TestRollingRestart(t *testing.T) {
 			x.finish(r, 0, 0)
 		})
 	}
+}
+
+// Servers of the last release are replaced by today's, one after the other and under load: the first of today's changes the schema beneath those that are left.
+// Nothing that was answered is lost, no call fails, and nothing is done again.
+func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
+	old := os.Getenv("ONCEWARD_TEST_OLD")
+	if old == "" {
+		t.Skip("set ONCEWARD_TEST_OLD to the program of the last release")
+	}
+	database := pgtest.Database(t)
+	f := &fleet{t: t, store: database + "&pool_max_conns=5", with: []string{"--drain", "2s"}}
+	for range 3 {
+		f.replace(nil, f.ready(run(t, []string{old}, f.store, f.with...)))
+	}
+	r := receiveCrowd(t, 40*time.Millisecond)
+	x := &traffic{f: f, endpoints: 3, inFlight: 6, lease: 120}
+	x.begin(r)
+	for range 3 {
+		x.more(60)
+		leaves := f.at(0)
+		f.replace(nil, f.spawn())
+		x.more(60)
+		leaves.term(t)
+		if n := heldBy(t, database, leaves); n > 0 {
+			t.Errorf("a server that was told to stop left %d deliveries to their leases", n)
+		}
+		f.replace(leaves)
+	}
+	x.more(60)
+	x.finish(r, 0, 0)
 }
 
 // unready asks a server that is about to stop whether it is ready, until it is gone: it must have said no before. It tells of the

@@ -79,7 +79,13 @@ func spawnBy(t testing.TB, by []string, store string, with ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := append(slices.Clone(by), bin, "serve", "--listen", "127.0.0.1:0", "--store", store, "--allow-private-networks", "--delivery-slack", "3s")
+	return run(t, append(slices.Clone(by), bin), store, with...)
+}
+
+// run starts what becomes a server.
+func run(t testing.TB, program []string, store string, with ...string) *child {
+	t.Helper()
+	line := append(slices.Clone(program), "serve", "--listen", "127.0.0.1:0", "--store", store, "--allow-private-networks", "--delivery-slack", "3s")
 	line = append(line, with...)
 	cmd := exec.Command(line[0], line[1:]...)
 	for _, e := range os.Environ() {

@@ -1,0 +1,249 @@
+package upgrade
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/pgtest"
+	"github.com/onceward/onceward/internal/sqlitetest"
+	"github.com/onceward/onceward/webhook"
+)
+
+// A database of each former version of the schema is opened, read and worked on.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	for store, open := range map[string]func(*testing.T, []byte, time.Duration) string{"sqlite": openSQLite, "postgres": openPostgres} {
+		all, err := filepath.Glob("../../store/" + store + "/migrations/*.sql")
+		if err != nil || len(all) < 8 {
+			t.Fatalf("%d migrations of %s, %v", len(all), store, err)
+		}
+		for i := range all {
+			name := fmt.Sprintf("%s-%d", store, i+1)
+			if name == "postgres-1" {
+				continue // of that time no program was ever whole
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				what, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+				if os.IsNotExist(err) && i == len(all)-1 {
+					t.Skip("the newest version has none yet: it is made before the next migration is added, as doc.go says")
+				} else if err != nil {
+					t.Fatalf("%v: each version has a database, made as doc.go says", err)
+				}
+				var k known
+				if err := json.Unmarshal(what, &k); err != nil {
+					t.Fatal(err)
+				}
+				zipped, err := os.ReadFile(filepath.Join("testdata", name+".gz"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				z, err := gzip.NewReader(bytes.NewReader(zipped))
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := io.ReadAll(z)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.check(t, serve(t, open(t, b, time.Since(k.MadeAt))))
+			})
+		}
+	}
+}
+
+// openSQLite makes a file of b, with all its times moved. They are whole microseconds, and no other number is as large.
+func openSQLite(t *testing.T, b []byte, gone time.Duration) string {
+	path := filepath.Join(t.TempDir(), "o.db")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open(sqlitetest.Driver, sqlitetest.DSN(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query("SELECT m.name, c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND c.hidden = 0 AND m.name NOT LIKE 'sqlite_%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var moves []string
+	for rows.Next() {
+		var table, column string
+		if err := rows.Scan(&table, &column); err != nil {
+			t.Fatal(err)
+		}
+		moves = append(moves, fmt.Sprintf(`UPDATE %q SET %q = %[2]q + %d WHERE typeof(%[2]q) = 'integer' AND %[2]q > 1600000000000000`, table, column, gone.Microseconds()))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range moves {
+		if _, err := db.Exec(m); err != nil {
+			t.Fatalf("%s: %v", m, err)
+		}
+	}
+	return "sqlite:" + path
+}
+
+// openPostgres makes a database of what pg_dump said, with all its times moved.
+func openPostgres(t *testing.T, b []byte, gone time.Duration) string {
+	at := pgtest.Database(t)
+	each := func(statement string) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.WithoutCancel(t.Context()))
+		if _, err := conn.Exec(t.Context(), statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatalf("%.100s: %v", statement, err)
+		}
+	}
+	each(string(b))
+	each(fmt.Sprintf(`DO $$ DECLARE c record; BEGIN
+		FOR c IN SELECT r.oid::regclass AS t, a.attname AS name FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
+			WHERE r.relnamespace = 'public'::regnamespace AND r.relkind IN ('r', 'p') AND NOT r.relispartition
+			AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.atttypid = 'timestamptz'::regtype
+		LOOP EXECUTE format('UPDATE %%s SET %%I = %%I + interval ''%d seconds''', c.t, c.name, c.name); END LOOP; END $$`, int(gone.Seconds())))
+	return at
+}
+
+// serve runs today's server on a store.
+func serve(t *testing.T, store string) *caller {
+	key, err := hex.DecodeString(secretsKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := onceward.New(t.Context(), onceward.Config{
+		Store: store, APIKey: apiKey, SecretsKey: key, AllowPrivateNetworks: true, Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s.Handler())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ran; err != nil {
+			t.Errorf("run: %v", err)
+		}
+		web.Close()
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return &caller{t, web.URL}
+}
+
+// check reads all that is known, and works on it to its end.
+func (k known) check(t *testing.T, c *caller) {
+	list := func(path string) (ids []string) {
+		for _, m := range c.do("GET", path, nil)["items"].([]any) {
+			ids = append(ids, fmt.Sprint(m.(object)["message_id"]))
+		}
+		return ids
+	}
+	there := list("/v1/queue/messages/jobs")
+	want := map[string]bool{k.Dead: true}
+	for _, id := range there {
+		want[id] = true
+		if !slices.Contains(k.Messages, id) || id == k.Dead {
+			t.Errorf("%s is there, and was not", id)
+		}
+	}
+	if len(there) != 4 || !want[k.Messages[5]] || !want[k.Held["message_id"].(string)] {
+		t.Errorf("%v are there, want four of %v without %s", there, k.Messages, k.Dead)
+	}
+	if got := list("/v1/queue/dlq/list/jobs"); fmt.Sprint(got) != fmt.Sprint([]string{k.Dead}) {
+		t.Errorf("the dead letters are %v, want %s", got, k.Dead)
+	}
+	again := c.do("POST", "/v1/queue/publish", object{"queue": "jobs", "payload": object{"n": 3}, "headers": object{"h": "v"}, "idempotency_key": "k3"})
+	if again["message_id"] != k.Messages[3] {
+		t.Errorf("published again under its key: %v, want %s", again, k.Messages[3])
+	}
+	ack := func(m object) {
+		t.Helper()
+		if a := c.do("POST", "/v1/queue/ack", object{"queue": "jobs", "receipt_handle": m["receipt_handle"]}); a["acked"] != true {
+			t.Errorf("ack: %v", a)
+		}
+	}
+	ack(k.Held)
+	c.do("POST", "/v1/queue/dlq/redrive/jobs", object{})
+	delete(want, k.Held["message_id"].(string))
+	delete(want, k.Messages[5]) // put off
+	for end := time.Now().Add(20 * time.Second); len(want) > 0 && time.Now().Before(end); {
+		for _, m := range c.do("POST", "/v1/queue/consume", object{"queue": "jobs", "max_messages": 10, "wait_seconds": 1})["items"].([]any) {
+			id := m.(object)["message_id"].(string)
+			if !want[id] {
+				t.Errorf("%s was received and is none of those that wait", id)
+			}
+			delete(want, id)
+			ack(m.(object))
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("never received: %v", want)
+	}
+	if got := list("/v1/queue/messages/jobs"); len(got) != 1 || got[0] != k.Messages[5] {
+		t.Errorf("left are %v, want the one that is put off, %s", got, k.Messages[5])
+	}
+
+	if d := c.do("GET", "/v1/webhooks/deliveries/"+k.Delivered, nil); d["state"] != "delivered" || len(d["attempts"].([]any)) != 1 {
+		t.Errorf("what was delivered is %v", d)
+	}
+	if d := c.do("POST", "/v1/webhooks/events", object{"event_type": "a", "event_id": "e1", "payload": object{"id": "e1"}})["deliveries"].([]any); len(d) != 1 || d[0].(object)["delivery_id"] != k.Delivered {
+		t.Errorf("the same event again: %v", d)
+	}
+	var posts, good atomic.Int64
+	r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		posts.Add(1)
+		if err := webhook.Verify(q.Header, body, time.Now(), k.Secret); err != nil {
+			t.Errorf("the signature by the secret of then: %v", err)
+		}
+		if strings.Contains(string(body), `"e2"`) {
+			good.Add(1)
+		}
+	}))
+	defer r.Close()
+	c.do("PATCH", "/v1/webhooks/endpoints/"+k.Endpoint, object{"url": r.URL})
+	c.do("POST", "/v1/webhooks/deliveries/"+k.Waiting+"/cancel", nil)
+	c.do("POST", "/v1/webhooks/deliveries/"+k.Waiting+"/resend", object{"reason": "it was cancelled"})
+	c.until(k.Waiting, "delivered")
+	if posts.Load() != 1 || good.Load() != 1 {
+		t.Errorf("%d POSTs came, %d of them of e2", posts.Load(), good.Load())
+	}
+
+	// What has come since.
+	c.do("POST", "/v1/queue/create", object{"name": "line", "type": "fifo"})
+	c.do("POST", "/v1/queue/publish", object{"queue": "line", "payload": 1, "message_group_id": "g"})
+	m := c.do("POST", "/v1/queue/consume", object{"queue": "line"})["items"].([]any)[0].(object)
+	claim := c.do("POST", "/v1/ledger/claim", object{"scope": "mail", "key": "k", "owner": "o", "queue": "line", "receipt_handle": m["receipt_handle"]})
+	c.do("POST", "/v1/ledger/complete", object{"scope": "mail", "key": "k", "fence": claim["fence"], "settle": true})
+	c.do("POST", "/v1/queue/push_subscribe/line", object{"url": r.URL})
+	c.do("POST", "/v1/projects", object{"name": "other", "credit_limit_usd": 1})
+	c.do("GET", "/v1/account/usage", nil)
+}
