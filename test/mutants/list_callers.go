@@ -37,7 +37,7 @@ var ofCallers = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestHeldWorkKeyStopsNoOther", "beside the held key"}},
 	},
 	{
-		id: "waiters-look-together", holds: "I16", out: "what comes while one who waited is on his way to look is his (SQLite's waiters have another way)",
+		id: "waiters-look-together", holds: "I16", out: "what comes while one who waited is on his way to look is his (on SQLite waiters have another way)",
 		edits:  []edit{{file: "store/postgres/hub.go", old: "\tif w.going {\n", new: "\tif w.going && w.wakes < 0 {\n"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestWaitersLookTogether", "two looks 0s apart"}},
 	},
