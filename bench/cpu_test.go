@@ -21,3 +21,12 @@ func usage(b *testing.B, postmaster int) time.Duration {
 	}
 	return d
 }
+
+// usageOf is the processor time of another process so far.
+func usageOf(b *testing.B, pid int) time.Duration {
+	d, err := cost.Tree(pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d
+}

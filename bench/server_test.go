@@ -22,6 +22,9 @@ import (
 const key = "bench-key-0123456789"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(sinkVariable) != "" {
+		beSink()
+	}
 	debug.SetGCPercent(400) // as the program does
 	code := m.Run()
 	if cluster.c != nil {

@@ -17,7 +17,7 @@ func (t *tx) applyChange(was, m *queue.Row, c queue.Change) error {
 		}
 	}
 	if c.Delete {
-		err = t.deleteMessage(m.ID)
+		err = t.deleteMessage(was)
 	} else {
 		err = t.saveMessage(was, m)
 	}

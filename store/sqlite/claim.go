@@ -15,7 +15,7 @@ const keptNotes = 50
 // Claim asks for keys.
 func (db *DB) Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.Answer, error) {
 	out := make([]ledger.Answer, len(calls))
-	err := db.write(ctx, "claim", 256*len(calls), func(t *tx) (err error) {
+	err := db.writeHot(ctx, "claim", 1, 256*len(calls), func(t *tx) (err error) {
 		granted := map[int64]bool{}
 		for i := range calls {
 			if out[i], err = t.claim(&calls[i], granted); err != nil {

@@ -75,7 +75,7 @@ func (db *DB) SettleClaims(ctx context.Context, words ...ledger.Word) ([]ledger.
 	for i := range words {
 		size += len(words[i].Result) + 256
 	}
-	err := db.write(ctx, "settle_claims", size, func(t *tx) (err error) {
+	err := db.writeHot(ctx, "settle_claims", 1, size, func(t *tx) (err error) {
 		for i := range words {
 			if out[i], err = t.settleClaim(&words[i]); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/batch"
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -127,6 +128,61 @@ func TestSavepointIsolation(t *testing.T) {
 		if db.has(t, name) != want {
 			t.Errorf("%s: stored %v", name, !want)
 		}
+	}
+}
+
+// Of jobs that may run again one that fails after it wrote is undone alone too, though none has a savepoint at first; one that fails before it
+// costs the others nothing.
+func TestBareJobs(t *testing.T) {
+	t.Parallel()
+	db := open(t, tempFile(t))
+	bad := errors.New("bad")
+	for _, c := range []struct {
+		name  string
+		wrote bool
+		again bool
+		runs  int
+	}{{"before", false, true, 1}, {"after", true, true, 2}, {"once", true, false, 1}} {
+		runs := map[string]int{}
+		put := func(name string, then error) *job {
+			return &job{op: "put", again: c.again, run: func(t *tx) error {
+				runs[name]++
+				t.db.granted[1] = ledger.Claim{} // as a take's
+				if then != nil && !c.wrote {
+					return then
+				}
+				if then == nil {
+					t.tallyOf(deliveriesQueue).total++
+				}
+				t.tallyOf(deadDeliveries).total++
+				_, err := t.exec("meta_set", name+" "+c.name, 1)
+				return errors.Join(err, then)
+			}}
+		}
+		out, err := db.commit(t.Context(), []*job{put("good", nil), put("bad", bad)})
+		if err != nil || out[0].Err != nil || !errors.Is(out[1].Err, bad) {
+			t.Fatalf("%s: %v, %v", c.name, out, err)
+		}
+		if runs["good"] != c.runs || runs["bad"] != c.runs || !db.has(t, "good "+c.name) || db.has(t, "bad "+c.name) {
+			t.Errorf("%s: %v runs, want %d; good stored %v, bad stored %v", c.name, runs, c.runs, db.has(t, "good "+c.name), db.has(t, "bad "+c.name))
+		}
+		if c.wrote && len(db.granted) != 0 {
+			t.Errorf("%s: a claim is known as it was granted in what was undone", c.name)
+		}
+	}
+	if err := db.put(t.Context(), "alone", bad); !errors.Is(err, bad) || db.has(t, "alone") {
+		t.Errorf("alone: %v, stored %v", err, db.has(t, "alone"))
+	}
+	err := db.read(t.Context(), "counts", func(x *tx) error {
+		for queue, want := range map[int64]int64{deliveriesQueue: 3, deadDeliveries: 3} {
+			if c, err := x.counts(queue); err != nil || c.total != want {
+				t.Errorf("queue %d: %d counted, want %d: %v", queue, c.total, want, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/ledger"
 )
 
 //go:embed migrations/*.sql
@@ -41,9 +42,10 @@ type DB struct {
 	lane      *batch.Batcher[*job, struct{}]
 	reading   chan *session
 	secret    []byte
-	seqs      map[string]*sequence // of the writer's lane alone
-	turns     int64                // the newest turn of a group; of the writer's lane alone
-	swept     sweepState           // of the writer's lane alone
+	seqs      map[string]*sequence   // of the writer's lane alone
+	turns     int64                  // the newest turn of a group; of the writer's lane alone
+	granted   map[int64]ledger.Claim // deliveries' claims as they were granted, until they change; of the writer's lane alone
+	swept     sweepState             // of the writer's lane alone
 	hub       hub
 	delivered deliverySweep // of the writer's lane alone
 	closing   sync.Once
@@ -62,7 +64,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
-	db := &DB{options: o, path: full, seqs: map[string]*sequence{}}
+	db := &DB{options: o, path: full, seqs: map[string]*sequence{}, granted: map[int64]ledger.Claim{}}
 	if err := db.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store %s: %w", path, err), db.release())
 	}

@@ -76,7 +76,7 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 	for i := range outcomes {
 		size += len(outcomes[i].Response) + 512
 	}
-	err := db.write(ctx, "settle_deliveries", size, func(t *tx) error {
+	err := db.writeHot(ctx, "settle_deliveries", 1, size, func(t *tx) error {
 		s := settling{tx: t, freed: map[int64]int{}}
 		if err := s.load(outcomes); err != nil {
 			return err
@@ -102,13 +102,21 @@ type settling struct {
 	freed  map[int64]int           // slots to give back, by group
 }
 
-// load reads the outcomes' claims, all at once.
+// load reads those of the outcomes' claims, all at once, that are not known as they were granted.
 func (s *settling) load(outcomes []webhook.Outcome) error {
-	ids := make([]int64, len(outcomes))
+	s.claims = make(map[int64]*ledger.Claim, len(outcomes))
+	var ids []int64
 	for i := range outcomes {
-		ids[i] = outcomes[i].Job.ClaimID
+		id := outcomes[i].Job.ClaimID
+		if c, ok := s.db.granted[id]; ok {
+			s.claims[id] = &c
+		} else {
+			ids = append(ids, id)
+		}
 	}
-	s.claims = make(map[int64]*ledger.Claim, len(ids))
+	if len(ids) == 0 {
+		return nil
+	}
 	return s.each("claim_list", func(r scanner) error {
 		c := &ledger.Claim{}
 		err := r.Scan(claimColumns(c)...)
@@ -210,6 +218,8 @@ func (s *settling) ack(message, endpoint int64) error {
 	}
 	if n > 0 {
 		s.freed[endpoint]++
+		c := s.tallyOf(deliveriesQueue)
+		c.total, c.leased = c.total-1, c.leased-1
 		return nil
 	}
 	m, ok, err := s.messageByID(message)

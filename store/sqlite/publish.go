@@ -19,7 +19,7 @@ func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Publ
 	if len(items) > 0 {
 		op += " " + strconv.Quote(items[0].Queue)
 	}
-	err := db.writeItems(ctx, &job{op, len(items), size, func(t *tx) error {
+	err := db.writeHot(ctx, op, len(items), size, func(t *tx) error {
 		b := bills{}
 		for i := range items {
 			r, err := t.publish(&items[i], b)
@@ -30,7 +30,7 @@ func (db *DB) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Publ
 			out[i].Err = err
 		}
 		return t.charge(b)
-	}})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -164,6 +164,9 @@ const deleteAtOnce = 1000
 type counts struct{ total, leased, dead, deadHere int64 }
 
 func (t *tx) counts(queueID int64) (c counts, err error) {
+	if err := t.saveCounts(); err != nil {
+		return c, err
+	}
 	_, err = found(t.row("counts", queueID).Scan(&c.total, &c.leased, &c.dead, &c.deadHere))
 	return c, err
 }

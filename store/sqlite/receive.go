@@ -11,7 +11,8 @@ import (
 
 // Receive hands out messages.
 func (db *DB) Receive(ctx context.Context, r queue.Receive) (out []queue.Message, err error) {
-	err = db.write(ctx, "receive "+strconv.Quote(r.Queue), 0, func(t *tx) error {
+	err = db.writeHot(ctx, "receive "+strconv.Quote(r.Queue), 1, 0, func(t *tx) error {
+		out = nil
 		q, err := t.queueByName(r.Project, r.Queue)
 		if err != nil || q.Paused {
 			return err

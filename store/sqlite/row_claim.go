@@ -98,6 +98,7 @@ func (t *tx) insertClaim(c *ledger.Claim, kind string) error {
 
 // saveClaim stores what the rules can change of a claim.
 func (t *tx) saveClaim(c *ledger.Claim) error {
+	delete(t.db.granted, c.ID)
 	_, err := t.exec("claim_save", blobOrNull(c.WorkHash), c.State, c.Fence, c.Begun, c.Attempt, c.Tries, c.Ambiguous,
 		textOrNull(c.GrantID), textOrNull(c.Owner), at(c.LeaseUntil), at(c.NextAt), at(c.FinishedAt), at(c.FirstAt),
 		orNull(c.MessageID), c.Lease, blobOrNull(c.Result), textOrNull(c.LastError), c.ID)

@@ -21,6 +21,7 @@ func (t *tx) messageByID(id int64) (m queue.Row, ok bool, err error) {
 
 // insertMessage stores a new message's row; its body, if it has one, goes by insertBody, its group is woken by wakeGroup.
 func (t *tx) insertMessage(m *queue.Row) error {
+	t.count(m, 1)
 	_, err := t.exec("message_insert", m.ID, m.Project, m.QueueID, orNull(m.GroupID), m.Priority, orNull(m.Place), m.Receives, m.MaxReceives, m.Lease, m.Leased, m.Open,
 		at(m.VisibleAt), at(m.PublishedAt), at(m.OriginAt), at(m.ReceivedAt), at(m.ExpiresAt), seconds(m.Retention),
 		orNull(m.ClaimID), orNull(m.SourceQueue), orNull(m.SourceGroup), at(m.DeadAt), textOrNull(m.LastError))
@@ -34,19 +35,24 @@ func (t *tx) saveMessage(was, m *queue.Row) error {
 		if was.Receives == m.Receives && was.Lease == m.Lease && was.Leased == m.Leased && was.Open == m.Open && was.VisibleAt.Equal(m.VisibleAt) && was.LastError == m.LastError {
 			return nil
 		}
+		t.count(was, -1)
+		t.count(m, 1)
 		_, err := t.exec("message_lease", m.Receives, m.Lease, m.Leased, m.Open, at(m.VisibleAt), at(m.ReceivedAt), textOrNull(m.LastError), m.ID)
 		return err
 	}
+	t.count(was, -1)
+	t.count(m, 1)
 	_, err := t.exec("message_move", m.QueueID, orNull(m.GroupID), orNull(m.Place), m.Receives, m.Lease, m.Leased, m.Open, at(m.VisibleAt), at(m.ReceivedAt),
 		at(m.ExpiresAt), orNull(m.ClaimID), orNull(m.SourceQueue), orNull(m.SourceGroup), at(m.DeadAt), textOrNull(m.LastError), m.ID)
 	return err
 }
 
 // deleteMessage removes a message and its body; that its group's slot comes back is for the caller.
-func (t *tx) deleteMessage(id int64) error {
-	if _, err := t.exec("message_delete", id); err != nil {
+func (t *tx) deleteMessage(m *queue.Row) error {
+	t.count(m, -1)
+	if _, err := t.exec("message_delete", m.ID); err != nil {
 		return err
 	}
-	_, err := t.exec("body_delete", id)
+	_, err := t.exec("body_delete", m.ID)
 	return err
 }

@@ -22,7 +22,7 @@ func (db *DB) Send(ctx context.Context, events ...webhook.NewEvent) ([]webhook.S
 	for i := range events {
 		size += len(events[i].Payload) + 1024
 	}
-	err := db.write(ctx, "send", size, func(t *tx) error {
+	err := db.writeHot(ctx, "send", 1, size, func(t *tx) error {
 		for i := range events {
 			s, err := t.send(&events[i])
 			if refusal, ok := errors.AsType[*fault.Error](err); ok {

@@ -59,6 +59,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 // its statements: one that can end costs a goroutine for each.
 type session struct {
 	conn    *sql.Conn
+	wrote   int // calls of exec
 	stmts   map[string]*sql.Stmt
 	decoded map[string]any // see the function
 }
@@ -130,6 +131,7 @@ func (s *session) exec(name string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	s.wrote++
 	r, err := st.ExecContext(context.Background(), args...)
 	if err != nil {
 		return 0, fmt.Errorf("statement %s: %w", name, err)

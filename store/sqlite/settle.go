@@ -15,7 +15,7 @@ func (db *DB) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settle
 	if len(items) > 0 {
 		op += " " + strconv.Quote(items[0].Queue)
 	}
-	err := db.writeItems(ctx, &job{op, len(items), 64 * len(items), func(t *tx) error {
+	err := db.writeHot(ctx, op, len(items), 64*len(items), func(t *tx) error {
 		for i := range items {
 			r, err := t.settle(&items[i])
 			if _, ok := err.(*fault.Error); err != nil && !ok {
@@ -25,7 +25,7 @@ func (db *DB) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settle
 			out[i].Err = err
 		}
 		return nil
-	}})
+	})
 	if err != nil {
 		return nil, err
 	}

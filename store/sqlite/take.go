@@ -37,7 +37,7 @@ func (db *DB) takeDeliveries(ctx context.Context, a webhook.Take, careful bool) 
 	if a.Each <= 0 {
 		a.Each = unlimited
 	}
-	err := db.write(ctx, "take_deliveries", 0, func(t *tx) error {
+	err := db.writeHot(ctx, "take_deliveries", 1, 0, func(t *tx) error {
 		out = webhook.Taken{Verdicts: map[ledger.Verdict]int{}}
 		if _, err := t.lapse(deliveriesQueue, takeLapses); err != nil {
 			return err
@@ -240,7 +240,7 @@ func (k *taking) hand(v *visited, got map[int64]*dueDelivery, full bool, turn ti
 		}
 		looked++
 		if l == nil { // nothing knows it any more
-			if err := k.deleteMessage(id); err != nil {
+			if err := k.forget(id); err != nil {
 				return 0, err
 			}
 			continue
@@ -268,6 +268,15 @@ func (k *taking) hand(v *visited, got map[int64]*dueDelivery, full bool, turn ti
 	}
 	_, err = k.exec("group_visited", granted, at(v.next), v.ID)
 	return looked, err
+}
+
+// forget deletes a message that carries nothing.
+func (k *taking) forget(id int64) error {
+	m, ok, err := k.messageByID(id)
+	if err != nil || !ok {
+		return err
+	}
+	return k.deleteMessage(&m)
 }
 
 // take claims what a message carries. If that is granted the message is received under the same lease; if not it is
@@ -302,6 +311,7 @@ func (k *taking) take(l *dueDelivery, lease time.Duration) (*webhook.Job, error)
 			return nil, err
 		}
 		k.bytes += len(e.Payload)
+		k.db.granted[c.ID] = *c
 		return &webhook.Job{
 			ClaimID: c.ID, Fence: c.Fence, Attempt: c.Attempt, Tries: c.Tries, Policy: c.Policy, Project: c.Project,
 			MessageID: m.ID, Lease: m.Lease, LeaseFor: lease, TakenAt: m.ReceivedAt,
@@ -309,7 +319,7 @@ func (k *taking) take(l *dueDelivery, lease time.Duration) (*webhook.Job, error)
 			EventID: e.EventID, EventType: e.Type, Payload: e.Payload,
 		}, k.saveMessage(&was, m)
 	case ledger.WasDone:
-		return nil, k.deleteMessage(m.ID)
+		return nil, k.deleteMessage(&was)
 	case ledger.Busy:
 		m.VisibleAt = k.now.Add(r.Wait)
 		return nil, k.saveMessage(&was, m)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,6 +26,8 @@ type tx struct {
 	after    []func()
 	reserved []reservation
 	wakes    []wake
+	tallies  []tally
+	delays   []delayed
 
 	// Found so far, until queues change.
 	queues map[queueName]*queueRow
@@ -47,10 +50,13 @@ func (t *tx) nest(f func(*tx) error) error {
 	}
 	t.depth++
 	after, reserved, wakes := len(t.after), len(t.reserved), len(t.wakes)
+	tallies, delays := slices.Clone(t.tallies), slices.Clone(t.delays)
 	err := guard(t, f)
 	t.depth--
 	if err != nil {
 		t.after, t.wakes = t.after[:after], t.wakes[:wakes]
+		t.tallies, t.delays = tallies, delays
+		clear(t.db.granted)
 		t.unreserve(reserved)
 		t.queuesChanged()
 		if _, e := t.exec("ROLLBACK TO " + name); e != nil {

@@ -32,6 +32,21 @@ var ofTransactions = []mutant{
 		caught: suite("poison", "I10: an outcome whose message cannot be settled changes nothing", "state: delivered, want sending"),
 	},
 	{
+		id: "granted-until-changed", holds: "I5, I7", out: "the writer knows a claim as it was granted only until it changes (on the other a claim is read each time)",
+		edits:  []edit{{file: "store/sqlite/row_claim.go", old: "\tdelete(t.db.granted, c.ID)\n", new: ""}},
+		caught: suiteOn(onSQLite, "deaths", "a late success of what was cancelled shows what happened", "state: cancelled, want delivered"),
+	},
+	{
+		id: "bare-undone", holds: "I10", out: "a job that fails after it wrote, without a savepoint, is undone",
+		edits:  []edit{{file: "store/sqlite/lane.go", old: "case out[i].Err == nil || t.wrote == wrote:", new: "case out[i].Err == nil || t.wrote >= wrote:"}},
+		caught: alone("store/sqlite", "TestBareJobs", "bad stored true"),
+	},
+	{
+		id: "counts-undone", holds: "I12", out: "what was undone is not counted",
+		edits:  []edit{{file: "store/sqlite/tx.go", old: "\t\tt.tallies, t.delays = tallies, delays\n", new: "\t\t_, _ = tallies, delays\n"}},
+		caught: alone("store/sqlite", "TestBareJobs", "counted, want 3"),
+	},
+	{
 		id: "word-with-message", holds: "I10", out: "a word on a key and the settling of its message commit together",
 		edits: []edit{
 			{

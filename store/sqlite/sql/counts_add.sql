@@ -1,0 +1,1 @@
+UPDATE counts SET total = total + ?, leased = leased + ?, dead = dead + ?, dead_here = dead_here + ? WHERE queue = ?

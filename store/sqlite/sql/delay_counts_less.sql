@@ -1,0 +1,1 @@
+UPDATE delay_counts SET n = n + ? WHERE queue = ? AND due_s = ?
