@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -117,8 +118,13 @@ func TestLargeWithoutRecord(t *testing.T) {
 // A client that goes away does not end what was begun: the work is finished, its answer kept, and given to the client that comes again.
 func TestClientGone(t *testing.T) {
 	onAll(t, func(r *rig) {
-		s := r.listen()
 		begun, gone := make(chan struct{}), make(chan struct{})
+		guarded, seen := r.service, sync.OnceFunc(func() { close(gone) })
+		r.service = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { // the server sees the connection close
+			context.AfterFunc(q.Context(), seen)
+			guarded.ServeHTTP(w, q)
+		})
+		s := r.listen()
 		r.serve(func(w http.ResponseWriter, q *http.Request) {
 			close(begun)
 			<-gone
@@ -132,8 +138,6 @@ func TestClientGone(t *testing.T) {
 		if _, err := r.send(ctx, s); err == nil {
 			r.Fatal("answered")
 		}
-		time.Sleep(20 * time.Millisecond) // the server sees the connection close; if it does not, the test shows less and still passes
-		close(gone)
 		for {
 			resp, err := r.send(r.Context(), s)
 			if err != nil {

@@ -138,7 +138,11 @@ func TestReceiverForgets(t *testing.T) {
 	onBoth(t, func(t *testing.T, b base) {
 		l := b.ledger(t, func(c *ledger.Config) { c.Window = 50 * time.Millisecond })
 		is(t, l.Handle(t.Context(), work("H-L19"), says("", errors.New("no answer"))), ledger.Release)
-		time.Sleep(60 * time.Millisecond)
+		c, _, err := l.Find(t.Context(), "H-L19")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.past(t, c.FirstAt.Add(c.Window))
 		d := l.Handle(t.Context(), work("H-L19"), never(t))
 		is(t, d, ledger.DeadLetter)
 		check(t, "stuck", d.Outcome.State, ledger.Stuck)

@@ -40,6 +40,23 @@ func onBoth(t *testing.T, test func(t *testing.T, b base)) {
 	})
 }
 
+// past waits until the clock that the store goes by is past a moment.
+func (b base) past(t testing.TB, at time.Time) {
+	t.Helper()
+	for {
+		now := time.Now()
+		if b.mark == "$1" {
+			if err := b.db.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if now.After(at) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func onPostgres(t testing.TB) base {
 	db := openPostgres(t, pgtest.Database(t))
 	return install(t, base{db, sqldb.Postgres(db), "$1"})

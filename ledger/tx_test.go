@@ -124,7 +124,7 @@ func TestJoin(t *testing.T) {
 		if c, _, err := l.Find(t.Context(), "k"); err != nil || c.State != ledger.Started {
 			t.Errorf("rolled back: %s, %v", c.State, err)
 		}
-		time.Sleep(60 * time.Millisecond)
+		b.past(t, first.LeaseUntil)
 		second := claim("b")
 		check(t, "said by the fenced-out", finish(first.Fence, (*sql.Tx).Commit), false)
 		check(t, "said by the holder", finish(second.Fence, (*sql.Tx).Commit), true)

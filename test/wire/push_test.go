@@ -36,22 +36,6 @@ func checkPush(t *testing.T, s *server) {
 	if id := text(made["id"]); !strings.HasPrefix(id, "psh_") || len(id) != len("psh_")+24 {
 		t.Errorf("the id %q", id)
 	}
-	given := webhook.NewSecret()
-	other := s.do(t, "POST", subscribe, object{"url": "http://127.0.0.1:9/nobody", "secret": given, "timeout_seconds": 2})
-	fields(t, "a subscription whose secret was given", other, "id")
-	all := items(t, s.do(t, "GET", list, nil))
-	if len(all) != 2 {
-		t.Fatalf("listed: %v", all)
-	}
-	fields(t, "a subscription", all[1], "id url timeout_seconds max_in_flight created_at")
-	is(t, "a subscription", all[1], object{"id": made["id"], "url": r.url, "timeout_seconds": 15, "max_in_flight": 3})
-	is(t, "the other", all[0], object{"id": other["id"], "timeout_seconds": 2, "max_in_flight": 10})
-	stamp(t, all[1], "created_at")
-	is(t, "removed", s.do(t, "DELETE", "/v1/queue/push_unsubscribe/pushed/"+text(other["id"]), nil), object{"deleted": true})
-	s.call(t, "DELETE", "/v1/queue/push_unsubscribe/pushed/"+text(other["id"]), nil).refused(t, 404, "NOT_FOUND")
-	s.call(t, "DELETE", "/v1/queue/push_unsubscribe/none/"+text(made["id"]), nil).refused(t, 404, "QUEUE_NOT_FOUND")
-	time.Sleep(time.Second) // it has heard of that by now
-
 	p := s.publish(t, "pushed", object{"n": 1}, object{"headers": object{"h": "v"}})
 	eventually(t, "it was pushed", 20*time.Second, func() bool { return len(r.requests()) == 1 })
 	q := r.requests()[0]
@@ -79,5 +63,20 @@ func checkPush(t *testing.T, s *server) {
 	if !slices.ContainsFunc(r.requests(), func(g got) bool { return g.body == "2" }) {
 		t.Error("it was not pushed")
 	}
+	// Another one, listed and removed.
+	given := webhook.NewSecret()
+	other := s.do(t, "POST", subscribe, object{"url": "http://127.0.0.1:9/nobody", "secret": given, "timeout_seconds": 2})
+	fields(t, "a subscription whose secret was given", other, "id")
+	all := items(t, s.do(t, "GET", list, nil))
+	if len(all) != 2 {
+		t.Fatalf("listed: %v", all)
+	}
+	fields(t, "a subscription", all[1], "id url timeout_seconds max_in_flight created_at")
+	is(t, "a subscription", all[1], object{"id": made["id"], "url": r.url, "timeout_seconds": 15, "max_in_flight": 3})
+	is(t, "the other", all[0], object{"id": other["id"], "timeout_seconds": 2, "max_in_flight": 10})
+	stamp(t, all[1], "created_at")
+	is(t, "removed", s.do(t, "DELETE", "/v1/queue/push_unsubscribe/pushed/"+text(other["id"]), nil), object{"deleted": true})
+	s.call(t, "DELETE", "/v1/queue/push_unsubscribe/pushed/"+text(other["id"]), nil).refused(t, 404, "NOT_FOUND")
+	s.call(t, "DELETE", "/v1/queue/push_unsubscribe/none/"+text(made["id"]), nil).refused(t, 404, "QUEUE_NOT_FOUND")
 	s.do(t, "DELETE", "/v1/queue/delete/pushed?force=true", nil)
 }
