@@ -37,7 +37,7 @@ type Config struct {
 	// Headers are kept with an answer beside those that describe its body and Location: names, as in [http.Header]. What is named here is shown
 	// to whoever repeats the request, so no Set-Cookie unless that is meant.
 	Headers []string
-	// Keep is how long a finished request is remembered, by a ledger that keeps a time per key. Default: 24 h.
+	// Keep is how long a finished request is remembered. Default: 24 h.
 	Keep time.Duration
 
 	// MaxBody is the most bytes of a request's body, which is read whole before anything is done. Default: 1 MiB.

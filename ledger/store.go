@@ -23,7 +23,7 @@ type Call struct {
 	Policy   Policy        // of a key made by this call; an existing key keeps its own
 	MaxTries int           // the same
 	Window   time.Duration // the same; 0 is for ever
-	Keep     time.Duration // the same: how long the key is remembered once it is done or failed; 0, and in a store that keeps no time per key, is Memory
+	Keep     time.Duration // the same: how long the key is remembered once it is done or failed; 0 is Memory
 	OriginAt time.Time     // the same; zero: the message's, or now
 
 	// The message that is to carry the key, and the lease under which it is held; 0 if none. What becomes of the one reaches the other: see

@@ -16,6 +16,7 @@ import (
 var (
 	claimIDsSQL     = stmt("claim_ids")
 	insertClaimsSQL = stmt("claim_insert")
+	renewClaimsSQL  = stmt("claim_renew")
 	lockKeysSQL     = stmt("claim_lock")
 	keysMessagesSQL = stmt("claim_messages")
 	linkMessagesSQL = stmt("link_messages")
@@ -73,11 +74,17 @@ func (g *granting) rule(ctx context.Context, tx *txn) ([]ledger.Answer, error) {
 		if g.passedBy(i) {
 			continue
 		}
+		var err error
 		c := g.byHash[g.hashes[i]]
+		if c != nil && c.Forgotten(tx.now) { // swept or not
+			if _, err := tx.Exec(ctx, renewClaimsSQL, []int64{c.ID}); err != nil {
+				return nil, err
+			}
+			c = nil
+		}
 		if c == nil {
 			c = g.fresh(i)
 		}
-		var err error
 		if out[i], err = g.one(c, &g.calls[i]); err != nil {
 			return nil, err
 		}
@@ -94,7 +101,7 @@ func (g *granting) fresh(i int) *claim {
 	call := &g.calls[i]
 	c := &claim{kind: ofWorker, fresh: true, Claim: ledger.Claim{
 		ID: g.ids[i], Project: call.Project, Scope: call.Scope, Key: call.Key, Hash: g.hashes[i], WorkHash: call.WorkHash, Policy: call.Policy, State: ledger.New,
-		MaxTries: max(1, call.MaxTries), Window: call.Window, OriginAt: call.OriginAt.UTC().Truncate(time.Microsecond), CreatedAt: g.tx.now,
+		MaxTries: max(1, call.MaxTries), Window: call.Window, Keep: call.Keep, OriginAt: call.OriginAt.UTC().Truncate(time.Microsecond), CreatedAt: g.tx.now,
 	}}
 	if carrier := g.carriers[call.MessageID]; c.OriginAt.IsZero() && carrier != nil && carrier.Project == call.Project {
 		c.OriginAt = carrier.OriginAt

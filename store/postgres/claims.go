@@ -32,17 +32,17 @@ type claim struct {
 
 // scanClaim reads a row of lock_claims_of.sql's columns, and what follows them into more.
 func scanClaim(rows pgx.Rows, more ...any) (*claim, error) {
-	c, hash, window := &claim{}, []byte(nil), 0.0
+	c, hash, window, keep := &claim{}, []byte(nil), 0.0, 0.0
 	err := rows.Scan(append([]any{
 		&c.ID, &c.kind, &c.Project, &c.Scope, &c.Key, &hash, &c.WorkHash, (*string)(&c.Policy), (*string)(&c.State), &c.Fence, &c.Begun, &c.Attempt,
-		&c.Tries, &c.MaxTries, &c.Ambiguous, &c.GrantID, &c.Owner, &c.LeaseUntil, &c.NextAt, &c.FinishedAt, &c.FirstAt, &window,
+		&c.Tries, &c.MaxTries, &c.Ambiguous, &c.GrantID, &c.Owner, &c.LeaseUntil, &c.NextAt, &c.FinishedAt, &c.FirstAt, &window, &keep,
 		&c.OriginAt, &c.CreatedAt, &c.MessageID, &c.Lease, &c.Result, &c.LastError,
 	}, more...)...)
 	if err != nil {
 		return nil, err
 	}
 	copy(c.Hash[:], hash)
-	c.Window = duration(window)
+	c.Window, c.Keep = duration(window), duration(keep)
 	return c, nil
 }
 
@@ -112,7 +112,8 @@ func queueInsertClaims(b *pgx.Batch, claims []*claim) {
 			alike(claims, func(c *claim) time.Time { return c.OriginAt }),
 			alike(claims, func(c *claim) int64 { return c.MessageID }),
 			alike(claims, func(c *claim) int32 { return int32(c.Lease) }),
-			alike(claims, func(c *claim) string { return c.LastError }))
+			alike(claims, func(c *claim) string { return c.LastError }),
+			alike(claims, func(c *claim) float64 { return seconds(c.Keep) }))
 	}
 }
 

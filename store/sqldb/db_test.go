@@ -40,10 +40,10 @@ func each(t *testing.T, test func(t *testing.T, db *sql.DB, store ledger.Store, 
 	})
 }
 
-func ask(t *testing.T, s ledger.Store, keep time.Duration) ledger.Answer {
+func ask(t *testing.T, s ledger.Store) ledger.Answer {
 	t.Helper()
 	out, err := s.Claim(t.Context(), ledger.Call{
-		Project: 1, Scope: "request", Key: "k", Policy: ledger.Idempotent, MaxTries: 5, Keep: keep,
+		Project: 1, Scope: "request", Key: "k", Policy: ledger.Idempotent, MaxTries: 5,
 		Grant: ledger.Grant{GrantID: time.Now().String(), Lease: time.Minute},
 	})
 	if err != nil {
@@ -72,11 +72,11 @@ func TestInstall(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		say(t, s, ask(t, s, 0))
+		say(t, s, ask(t, s))
 		if err := install(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if a := ask(t, s, 0); a.Verdict != ledger.WasDone {
+		if a := ask(t, s); a.Verdict != ledger.WasDone {
 			t.Errorf("installed again: %s", a.Verdict)
 		}
 	})
@@ -94,7 +94,7 @@ func TestSchemaInAMigration(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		say(t, s, ask(t, s, 0))
+		say(t, s, ask(t, s))
 	})
 }
 
@@ -104,31 +104,6 @@ func TestNoTables(t *testing.T) {
 		_, err := s.Claim(t.Context(), ledger.Call{Project: 1, Scope: "s", Key: "k", Policy: ledger.Idempotent, Grant: ledger.Grant{GrantID: "g", Lease: time.Minute}})
 		if err == nil || fault.CodeOf(err) == fault.Unavailable || !strings.Contains(err.Error(), "Install") {
 			t.Errorf("%v", err)
-		}
-	})
-}
-
-// A key that was to be remembered for a while is new after it, swept or not; nobody who held it before can speak for it.
-func TestKeep(t *testing.T) {
-	each(t, func(t *testing.T, _ *sql.DB, s ledger.Store, install func(context.Context) error) {
-		if err := install(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		first := ask(t, s, 2*time.Second)
-		say(t, s, first)
-		if a := ask(t, s, time.Hour); a.Verdict != ledger.WasDone || string(a.Claim.Result) != "the answer" {
-			t.Fatalf("remembered: %s, %q", a.Verdict, a.Claim.Result)
-		}
-		if n, err := s.ForgetClaims(t.Context(), 10); err != nil || n != 0 {
-			t.Errorf("%d forgotten too early, %v", n, err)
-		}
-		time.Sleep(2*time.Second + 100*time.Millisecond) // the database's clock
-		again := ask(t, s, 0)
-		if again.Verdict != ledger.Granted || again.Claim.OpID() == first.Claim.OpID() || again.Claim.Result != nil || again.Claim.Keep != 0 {
-			t.Errorf("forgotten, and asked for anew: %s, %+v", again.Verdict, again.Claim)
-		}
-		if _, notes, err := s.FindClaim(t.Context(), 1, "request", "k"); err != nil || len(notes) != 1 {
-			t.Errorf("its history: %+v, %v", notes, err)
 		}
 	})
 }
@@ -216,7 +191,7 @@ func TestClosed(t *testing.T) {
 		if err := install(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		a := ask(t, s, 0)
+		a := ask(t, s)
 		if err := s.(interface{ Close() error }).Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,8 +32,8 @@ func TestModes(t *testing.T) {
 			}
 			t.Cleanup(p.Close)
 			s := installed(t, sqldb.Pgx(p))
-			say(t, s, ask(t, s, time.Hour))
-			if a := ask(t, s, 0); a.Verdict != ledger.WasDone || string(a.Claim.Result) != "the answer" {
+			say(t, s, ask(t, s))
+			if a := ask(t, s); a.Verdict != ledger.WasDone || string(a.Claim.Result) != "the answer" {
 				t.Errorf("%s, %q", a.Verdict, a.Claim.Result)
 			}
 			_, reaped := s.ReapClaims(t.Context(), 10)

@@ -41,10 +41,16 @@ func (t *tx) claim(call *ledger.Call, granted map[int64]bool) (ledger.Answer, er
 	if err != nil {
 		return ledger.Answer{}, err
 	}
+	if known && c.Forgotten(t.now) { // swept or not
+		known = false
+		if err := t.forgetKey(c.ID); err != nil {
+			return ledger.Answer{}, err
+		}
+	}
 	if !known {
 		c = ledger.Claim{
 			Project: call.Project, Scope: call.Scope, Key: call.Key, Hash: hash, WorkHash: call.WorkHash, Policy: call.Policy,
-			State: ledger.New, MaxTries: max(1, call.MaxTries), Window: call.Window, OriginAt: call.OriginAt, CreatedAt: t.now,
+			State: ledger.New, MaxTries: max(1, call.MaxTries), Window: call.Window, Keep: call.Keep, OriginAt: call.OriginAt, CreatedAt: t.now,
 		}
 		if c.OriginAt.IsZero() && carrier != nil {
 			c.OriginAt = carrier.OriginAt

@@ -79,25 +79,37 @@ func (t *tx) buryLinked(c *ledger.Claim) error {
 	return t.applyChange(&was, &m, m.DeadLetter(t.now, dlq, c.LastError))
 }
 
-// ForgetClaims deletes workers' keys that ended longer ago than the ledger remembers.
+// ForgetClaims deletes workers' keys that ended longer ago than they are to be remembered.
 func (db *DB) ForgetClaims(ctx context.Context, limit int) (done int, err error) {
 	err = db.write(ctx, "forget_claims", 0, func(t *tx) error {
 		ids, err := t.ids("claim_forgettable", at(t.now.Add(-ledger.Memory)), limit)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			for _, what := range []string{"claim_notes_forget", "claim_forget"} {
-				if _, err := t.exec(what, id); err != nil {
-					return err
-				}
+		own, err := t.ids("claim_unkept", at(t.now), limit-len(ids))
+		if err != nil {
+			return err
+		}
+		for _, id := range append(ids, own...) {
+			if err := t.forgetKey(id); err != nil {
+				return err
 			}
 		}
-		done = len(ids)
+		done = len(ids) + len(own)
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
 	return done, nil
+}
+
+// forgetKey deletes a claim with its history.
+func (t *tx) forgetKey(id int64) error {
+	for _, what := range []string{"claim_notes_forget", "claim_forget"} {
+		if _, err := t.exec(what, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

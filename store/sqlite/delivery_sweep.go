@@ -230,11 +230,7 @@ func (t *tx) forgetClaim(c *ledger.Claim) error {
 	if err := t.removeLetter(c); err != nil {
 		return err
 	}
-	if _, err := t.exec("claim_notes_forget", c.ID); err != nil {
-		return err
-	}
-	_, err := t.exec("claim_forget", c.ID)
-	return err
+	return t.forgetKey(c.ID)
 }
 
 // sweepEvents forgets old events that nobody had subscribed to.

@@ -43,7 +43,7 @@ func claimColumns(c *ledger.Claim) []any {
 	return []any{
 		&c.ID, &c.Project, toScope(&c.Scope), toText(&c.Key), toHash(&c.Hash), &c.WorkHash, scanPolicy(&c.Policy), &c.State, &c.Fence, &c.Begun,
 		&c.Attempt, &c.Tries, &c.MaxTries, &c.Ambiguous, toText(&c.GrantID), toText(&c.Owner), toTime(&c.LeaseUntil), toTime(&c.NextAt),
-		toTime(&c.FinishedAt), toTime(&c.FirstAt), toSpan(&c.Window), toTime(&c.OriginAt), toTime(&c.CreatedAt),
+		toTime(&c.FinishedAt), toTime(&c.FirstAt), toSpan(&c.Window), toSpan(&c.Keep), toTime(&c.OriginAt), toTime(&c.CreatedAt),
 		toInt(&c.MessageID), &c.Lease, &c.Result, toText(&c.LastError),
 	}
 }
@@ -91,7 +91,7 @@ func (t *tx) insertClaim(c *ledger.Claim, kind string) error {
 	}
 	_, err := t.exec("claim_insert", c.ID, kind, c.Project, scope, key, c.Hash[:], blobOrNull(c.WorkHash), fromPolicy(c.Policy), c.State, c.Fence, c.Begun,
 		c.Attempt, c.Tries, c.MaxTries, c.Ambiguous, textOrNull(c.GrantID), textOrNull(c.Owner), at(c.LeaseUntil), at(c.NextAt),
-		at(c.FinishedAt), at(c.FirstAt), secondsOrNull(c.Window), at(c.OriginAt), at(c.CreatedAt),
+		at(c.FinishedAt), at(c.FirstAt), secondsOrNull(c.Window), secondsOrNull(c.Keep), at(c.OriginAt), at(c.CreatedAt),
 		orNull(c.MessageID), c.Lease, blobOrNull(c.Result), textOrNull(c.LastError))
 	return err
 }

@@ -31,6 +31,7 @@ var reapTests = []named{
 	{"a stuck once is left for a person", reopenOnce},
 	{"a once that a person calls failed may be redriven", reopenResolved},
 	{"I8: done and failed are forgotten after 90 days, the others never", forget},
+	{"a key is remembered for as long as it was asked to be, and new after it, swept or not", forgetKept},
 }
 
 func reapIdempotent(r *rig) {
@@ -331,4 +332,50 @@ func forget(r *rig) {
 	want(r, "left", r.count("SELECT count(*) FROM "+r.claims), 4)
 	want(r, "histories of what is gone", r.count("SELECT count(*) FROM "+r.notes+" n WHERE NOT EXISTS (SELECT 1 FROM "+r.claims+" c WHERE c.id = n.claim_id)"), 0)
 	want(r, "a key forgotten is new", r.ask(r.call("doneold"), ledger.Granted).Claim.Fence, 1)
+}
+
+func forgetKept(r *rig) {
+	kept := func(key string, keep time.Duration) ledger.Call {
+		c := r.call(key)
+		c.Keep = keep
+		return c
+	}
+	ago := func(key string, d time.Duration) {
+		r.age(r.claims, "finished_at", "key = '"+key+"'", d)
+		if r.b.ClaimsOnly {
+			r.age(r.claims, "forget_at", "key = '"+key+"'", d)
+		}
+	}
+	for _, key := range []string{"swept", "asked", "failed", "remembered"} {
+		kind, state := ledger.Succeeded, ledger.Done
+		if key == "failed" {
+			kind, state = ledger.Permanent, ledger.Failed
+		}
+		r.say(word(r.ask(kept(key, 24*time.Hour), ledger.Granted), kind), state)
+	}
+	r.say(word(r.ask(kept("long", 2*ledger.Memory), ledger.Granted), ledger.Succeeded), ledger.Done)
+	r.say(word(r.ask(r.call("plain"), ledger.Granted), ledger.Succeeded), ledger.Done)
+	r.ask(kept("open", time.Second), ledger.Granted)
+	for _, key := range []string{"swept", "asked", "failed", "plain"} {
+		ago(key, 24*time.Hour+time.Second)
+	}
+	ago("remembered", 24*time.Hour-time.Minute)
+	ago("long", ledger.Memory+time.Hour)
+	want(r, "kept", r.find("remembered").Keep, 24*time.Hour)
+	before := r.find("asked")
+	again := r.ask(kept("asked", 0), ledger.Granted)
+	want(r, "its fence", again.Claim.Fence, 1)
+	want(r, "its own time", again.Claim.Keep, 0)
+	want(r, "is its operation another", again.Claim.OpID() != before.OpID(), true)
+	_, notes, err := r.FindClaim(r.ctx, r.project, scope, "asked")
+	r.ok(err)
+	want(r, "lines of its history", len(notes), 1)
+	n, err := r.ForgetClaims(r.ctx, 10)
+	r.ok(err)
+	want(r, "forgotten", n, 2)
+	for _, key := range []string{"remembered", "long", "plain"} {
+		r.ask(r.call(key), ledger.WasDone)
+	}
+	want(r, "left", r.count("SELECT count(*) FROM "+r.claims), 5)
+	want(r, "histories of what is gone", r.count("SELECT count(*) FROM "+r.notes+" n WHERE NOT EXISTS (SELECT 1 FROM "+r.claims+" c WHERE c.id = n.claim_id)"), 0)
 }

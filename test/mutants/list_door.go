@@ -45,7 +45,7 @@ var ofDoor = []mutant{
 	{
 		id: "own-renew", holds: "H-Q06", out: "a key whose time is over is new, swept or not",
 		edits:  []edit{{file: "store/sqldb/claim.go", old: "if c.Forgotten(t.now) {", new: "if c.Forgotten(t.now.Add(-1e18)) {"}},
-		caught: alone("store/sqldb", "TestKeep/sqlite", "asked for anew: done"),
+		caught: alone("store/sqldb", "TestSuite/sqlite/reaping/a key is remembered for as long as it was asked to be, and new after it, swept or not", "granted"),
 	},
 	{
 		id: "own-lock", holds: "I5", out: "on PostgreSQL a key is locked while a rule is applied to it",
