@@ -48,6 +48,9 @@ func (p *Publish) Check() error {
 	if p.Priority < 0 || p.Priority > MaxPriority {
 		return fault.Invalid("/priority", "priority is %d; it must be 0 to 9", p.Priority)
 	}
+	if y := p.OriginAt.UTC().Year(); !p.OriginAt.IsZero() && (y < 1970 || y > 9999) {
+		return fault.Invalid("/origin_at", "origin_at is of the year %d; it must be a time since 1970, of a year of four digits", y)
+	}
 	if p.Group != "" && !groupRule.MatchString(p.Group) {
 		return fault.Invalid("/message_group_id", "message_group_id %s is not 1 to 128 printable ASCII characters", fault.Quote(p.Group))
 	}

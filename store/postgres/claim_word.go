@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -93,19 +94,23 @@ func (k *beating) extend(ctx context.Context, ch *changes, beats map[int64]int) 
 		if m.ClaimID != c.ID || c.Lease == 0 {
 			continue
 		}
-		known := groups[m.GroupID]
-		s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: c.Lease, Visibility: k.beats[i].Lease}, known.seen(), queue.DLQ{})
-		if !s.Applied {
-			continue
-		}
-		if known != nil {
-			known.inFlight += change.Slot
-		}
-		if err := ch.message(m, m.GroupID, change); err != nil {
+		if err := ch.extendOne(m, c.Lease, k.beats[i].Lease, groups[m.GroupID]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// extendOne takes a message's lease along; known is its group, where that was looked at.
+func (ch *changes) extendOne(m *queue.Row, lease int, by time.Duration, known *group) error {
+	s, change := m.Settle(ch.tx.now, queue.Settle{Verb: queue.Extend, Lease: lease, Visibility: max(0, by)}, known.seen(), queue.DLQ{})
+	if !s.Applied {
+		return nil
+	}
+	if known != nil {
+		known.inFlight += change.Slot
+	}
+	return ch.message(m, m.GroupID, change)
 }
 
 // SettleClaims applies what holders say of their grants: see [ledger.Store].
@@ -183,24 +188,30 @@ func (s *saying) one(c *claim, w *ledger.Word) (ledger.Applied, error) {
 	if !w.Settle || c.Lease == 0 {
 		return a, nil
 	}
+	gone, err := s.settleCarrier(c, m, s.dlqs[m.QueueID])
+	if gone {
+		delete(s.follow, m.ID)
+	}
+	return a, err
+}
+
+// settleCarrier settles the message that carries a key by where the key stands: acked, released for its next try, or dead-lettered.
+func (ch *changes) settleCarrier(c *claim, m *queue.Row, dlq queue.DLQ) (gone bool, err error) {
 	do := queue.Settle{Lease: c.Lease}
 	switch c.State {
 	case ledger.Done:
 		do.Verb = queue.Ack
 	case ledger.Retry:
-		do.Verb, do.Delay = queue.Release, c.NextAt.Sub(s.tx.now)
+		do.Verb, do.Delay = queue.Release, max(0, c.NextAt.Sub(ch.tx.now))
 	default:
 		do.Verb, do.DeadLetter, do.Error = queue.Nack, true, c.LastError
 	}
 	group := m.GroupID
-	done, change := m.Settle(s.tx.now, do, queue.Group{}, s.dlqs[m.QueueID])
+	done, change := m.Settle(ch.tx.now, do, queue.Group{}, dlq)
 	if !done.Applied {
-		return a, nil // the lease is lost: whoever has the message finds the key as it is
+		return false, nil // the lease is lost: whoever has the message finds the key as it is
 	}
-	if change.Delete {
-		delete(s.follow, m.ID)
-	}
-	return a, s.message(m, group, change)
+	return change.Delete, ch.message(m, group, change)
 }
 
 // dlqsIfAny is dlqsOf that asks nothing where there are no rows.

@@ -23,7 +23,7 @@ var functions embed.FS
 const functionsVersion = 2
 
 // changedFunctions have other arguments or answers since the last version: the former ones are dropped, or both would stand side by side.
-var changedFunctions = []string{"onceward_tx_publish", "onceward_tx_send", "onceward_send"}
+var changedFunctions = []string{"onceward_tx_publish", "onceward_tx_send", "onceward_send", "onceward_base62", "onceward_claim", "onceward_word", "onceward_complete", "onceward_fail"}
 
 // The folders, each also the name in meta of the version of its functions that is installed.
 const (
@@ -31,9 +31,9 @@ const (
 	sqlFunctions = "functions/sql"
 )
 
-// guardFunctions makes functions of ours ($1) run as the store's owner, in the store's schema and with the plans of its statements, for nobody who was not
+// guardFunctions makes functions of ours ($1) run as the store's owner, in the store's schema, read as they are written and with the plans of its statements, for nobody who was not
 // told so by a GRANT. Those without access to tables need none of it.
-const guardFunctions = `SELECT format('ALTER FUNCTION %1$s SECURITY DEFINER SET search_path = %2$I, pg_temp SET enable_seqscan = off SET plan_cache_mode = force_generic_plan; REVOKE EXECUTE ON FUNCTION %1$s FROM PUBLIC', p.oid::regprocedure, current_schema())
+const guardFunctions = `SELECT format('ALTER FUNCTION %1$s SECURITY DEFINER SET search_path = %2$I, pg_temp SET standard_conforming_strings = on SET enable_seqscan = off SET plan_cache_mode = force_generic_plan; REVOKE EXECUTE ON FUNCTION %1$s FROM PUBLIC', p.oid::regprocedure, current_schema())
 FROM pg_proc p WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = ANY ($1) AND p.provolatile = 'v'`
 
 // dropFunctions drops functions ($1), and grantFunctions lets those call them again who might: asked for before the drop, done after the making.

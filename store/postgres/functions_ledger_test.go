@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/internal/fault"
+	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
@@ -19,7 +20,7 @@ func TestLedgerBySQL(t *testing.T) {
 	t.Parallel()
 	suiteByCallers(t, byCallers{
 		opened: func(ctx context.Context, url string) error { _, err := Functions(ctx, url, true); return err },
-		areas:  []string{"grants", "words", "reaping"},
+		areas:  []string{"grants", "words", "reaping", "links", "work"},
 		claims: true,
 	})
 }
@@ -42,12 +43,45 @@ func bySQL[In, Out any](ctx context.Context, s *byCallers, items []In, do func(t
 	}
 }
 
+// bySQLFollowed is bySQL after which messages have followed their keys, as they do at the next sweep.
+func bySQLFollowed[In, Out any](ctx context.Context, s *byCallers, items []In, do func(tx pgx.Tx, item In, out *Out) error) ([]Out, error) {
+	out, err := bySQL(ctx, s, items, do)
+	if err == nil {
+		_, err = s.followAll(ctx, 1000)
+	}
+	return out, err
+}
+
+// carrier gives the message that is to carry a call's key as SQL takes it, and whether its lease is lost.
+func (s *byCallers) carrier(ctx context.Context, tx pgx.Tx, c ledger.Call) (name, handle *string, lost bool, err error) {
+	if c.MessageID == 0 {
+		return nil, nil, false, nil
+	}
+	name = new("gone")
+	err = tx.QueryRow(ctx, "SELECT q.name, m.lease_no <> $2 OR NOT m.receipt_open FROM messages m JOIN queues q ON q.id = m.queue WHERE m.id = $1", c.MessageID, c.Lease).Scan(name, &lost)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return name, new(ids.New(s.Secret()).Receipt(c.Project, *name, c.MessageID, c.Lease)), lost, err
+}
+
+// linkBySQL gives what Go says of a message that may not carry a key.
+func linkBySQL(err error) error {
+	switch sqlState(err) {
+	case "OW404":
+		return queue.ErrMessageNotFound
+	case "OW409":
+		return fault.Sentinel(fault.Conflict)
+	}
+	return nil
+}
+
 func (s *byCallers) Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.Answer, error) {
-	if !s.claims || s.carried(ctx) != nil || calls[0].MessageID != 0 {
+	if !s.claims || s.carried(ctx) != nil || calls[0].Keep != 0 {
 		return s.DB.Claim(ctx, calls...)
 	}
 	granted := map[string]bool{}
-	return bySQL(ctx, s, calls, func(tx pgx.Tx, c ledger.Call, a *ledger.Answer) error {
+	return bySQLFollowed(ctx, s, calls, func(tx pgx.Tx, c ledger.Call, a *ledger.Answer) error {
 		if _, err := tx.Exec(ctx, "INSERT INTO projects (id, name) VALUES ($1::bigint, 'project ' || $1::bigint) ON CONFLICT DO NOTHING", c.Project); err != nil {
 			return err
 		}
@@ -63,13 +97,24 @@ func (s *byCallers) Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.A
 		if len(c.WorkHash) == 0 {
 			c.WorkHash = nil
 		}
-		err = tx.QueryRow(ctx, `SELECT verdict, fence, op_id, retry_after_seconds FROM onceward_claim($1, $2, $3, greatest(1, $4::float8), $5, $6, $7, nullif($8::float8, 0), nullif($9, '0001-01-01Z'::timestamptz), $10,
-			(SELECT name FROM projects WHERE id = $11::bigint))`,
-			c.Scope, c.Key, c.Owner, c.Grant.Lease.Seconds(), string(c.Policy), c.WorkHash, max(1, c.MaxTries), c.Window.Seconds(), c.OriginAt, c.GrantID, c.Project).
-			Scan((*string)(&a.Verdict), &fence, &op, &wait)
+		name, handle, lost, err := s.carrier(ctx, tx, c)
 		if err != nil {
 			return err
 		}
+		err = s.try(ctx, tx, func(tx pgx.Tx) error {
+			return tx.QueryRow(ctx, `SELECT verdict, fence, op_id, retry_after_seconds FROM onceward_claim($1, $2, $3, greatest(1, $4::float8), $5, $6, $7, nullif($8::float8, 0), nullif($9, '0001-01-01Z'::timestamptz), $10,
+			(SELECT name FROM projects WHERE id = $11::bigint), $12, $13)`,
+				c.Scope, c.Key, c.Owner, c.Grant.Lease.Seconds(), string(c.Policy), c.WorkHash, max(1, c.MaxTries), c.Window.Seconds(), c.OriginAt, c.GrantID, c.Project, name, handle).
+				Scan((*string)(&a.Verdict), &fence, &op, &wait)
+		})
+		if err != nil {
+			a.Err = linkBySQL(err)
+			if a.Err != nil {
+				err = nil
+			}
+			return err
+		}
+		a.Lost = lost && a.Verdict == ledger.Busy
 		if a.Verdict == ledger.Granted {
 			a.Repeated = fence == before
 			a.Lapsed = held && !a.Repeated
@@ -113,7 +158,7 @@ func (s *byCallers) Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.A
 	if !s.claims || s.carried(ctx) != nil {
 		return s.DB.Begin(ctx, beats...)
 	}
-	return bySQL(ctx, s, beats, func(tx pgx.Tx, b ledger.Beat, a *ledger.Applied) error {
+	return bySQLFollowed(ctx, s, beats, func(tx pgx.Tx, b ledger.Beat, a *ledger.Applied) error {
 		err := said(tx.QueryRow(ctx, "SELECT * FROM onceward_begin($1, $2, $3, greatest(1, $4::float8), (SELECT name FROM projects WHERE id = $5))", b.Scope, b.Key, b.Fence, b.Lease.Seconds(), b.Project), a)
 		if err == nil && a.Applied && b.Lease < time.Second {
 			h := ledger.Hash(b.Project, b.Scope, b.Key)
@@ -124,14 +169,14 @@ func (s *byCallers) Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.A
 }
 
 func (s *byCallers) SettleClaims(ctx context.Context, words ...ledger.Word) ([]ledger.Applied, error) {
-	if !s.claims || s.carried(ctx) != nil || words[0].Settle {
+	if !s.claims || s.carried(ctx) != nil {
 		return s.DB.SettleClaims(ctx, words...)
 	}
-	return bySQL(ctx, s, words, func(tx pgx.Tx, w ledger.Word, a *ledger.Applied) error {
+	return bySQLFollowed(ctx, s, words, func(tx pgx.Tx, w ledger.Word, a *ledger.Applied) error {
 		if w.Kind == ledger.Succeeded {
-			return said(tx.QueryRow(ctx, "SELECT * FROM onceward_complete($1, $2, $3, $4, (SELECT name FROM projects WHERE id = $5))", w.Scope, w.Key, w.Fence, w.Result, w.Project), a)
+			return said(tx.QueryRow(ctx, "SELECT * FROM onceward_complete($1, $2, $3, $4, (SELECT name FROM projects WHERE id = $5), $6)", w.Scope, w.Key, w.Fence, w.Result, w.Project, w.Settle), a)
 		}
-		return said(tx.QueryRow(ctx, "SELECT * FROM onceward_fail($1, $2, $3, $4, nullif($5, ''), $6, (SELECT name FROM projects WHERE id = $7))", w.Scope, w.Key, w.Fence, string(w.Kind), clean(w.Error), w.RetryIn.Seconds(), w.Project), a)
+		return said(tx.QueryRow(ctx, "SELECT * FROM onceward_fail($1, $2, $3, $4, nullif($5, ''), $6, (SELECT name FROM projects WHERE id = $7), $8)", w.Scope, w.Key, w.Fence, string(w.Kind), clean(w.Error), w.RetryIn.Seconds(), w.Project, w.Settle), a)
 	})
 }
 

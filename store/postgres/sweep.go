@@ -45,6 +45,7 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 	}{
 		{"leases", db.sweepLeases},
 		{"wakes", db.foldAll},
+		{"messages of keys", db.followAll},
 		{"last tries", db.sweepLastTries},
 		{"retention", db.sweepExpired},
 		{"publish keys", db.deleting(sweepPublishKeysSQL)},

@@ -47,6 +47,23 @@ var ofCallers = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestStillNothing", "though a wake-up came during the look"}},
 	},
 	{
+		id: "held-request-key-passed-by", holds: "I15", out: "a lane passes by an event's key that is in a caller's open transaction (on SQLite no caller has a transaction in the store)",
+		edits: []edit{{
+			file: "store/postgres/sql/send_keys.sql", old: "AND CASE WHEN $6 = '' THEN true", new: "AND CASE WHEN $6 = $6 THEN true",
+		}},
+		caught: []catch{{onPostgres, "store/postgres", "TestHeldRequestKeyStopsNoOther", "beside the held key"}},
+	},
+	{
+		id: "followed-dead-letter", holds: "I16", out: "a message that was dead-lettered before it could follow closes its key all the same (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/follow.go", old: "if dead && f.claim.MessageID == m.ID {", new: "if dead && f.claim.MessageID == 0 {"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestDeadBeforeItFollows", "left the key"}},
+	},
+	{
+		id: "session-settings", holds: "I4", out: "the SQL functions are read as they are written, whatever the caller's session is set to (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/functions.go", old: "SET standard_conforming_strings = on ", new: ""}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSettingsOfASessionChangeNothing", "standard_conforming_strings = off: "}},
+	},
+	{
 		id: "one-form-in-sql", holds: "I4", out: "SQL sorts the names of a payload by UTF-16, as the canonical form has it (on SQLite no caller has a transaction in the store)",
 		edits: []edit{{
 			file: "store/postgres/functions/sql/canonical.sql", old: "CASE WHEN octet_length(m.key) = length(m.key) THEN m.key ELSE", new: "CASE WHEN true THEN m.key ELSE",

@@ -34,6 +34,7 @@ BEGIN
     WHEN payload IS NULL THEN 'payload is required: any JSON; for JSON''s own null say ''null''::json'
     WHEN NOT coalesce(delay_seconds BETWEEN 0 AND 604800, false) THEN format('delay_seconds is %s; it must be 0 to 604800', delay_seconds)
     WHEN priority NOT BETWEEN 0 AND 9 THEN format('priority is %s; it must be 0 to 9', priority)
+    WHEN NOT coalesce(origin_at >= '1970-01-01Z' AND origin_at < '10000-01-01Z', true) THEN format('origin_at is %s; it must be a time since 1970, of a year of four digits', origin_at)
     WHEN message_group_id !~ '^[ -~]{1,128}$' THEN 'message_group_id is not 1 to 128 printable ASCII characters'
     WHEN idempotency_key !~ '^[ -~]{1,255}$' THEN 'the idempotency key is not 1 to 255 printable ASCII characters'
     WHEN jsonb_typeof(headers) <> 'object' THEN 'headers is not an object of texts'

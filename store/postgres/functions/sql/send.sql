@@ -16,7 +16,7 @@ DECLARE
   r record;
 BEGIN
   IF event_id IS NULL THEN
-    event_id := 'evt_' || onceward_base62(substr(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint << 16), 1, 6) || substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 11));
+    event_id := 'evt_' || onceward_base62(substr(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint << 16), 1, 6) || substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 11), 24);
   END IF;
   wrong := CASE
     WHEN payload IS NULL THEN 'payload is required: any JSON; for JSON''s own null say ''null''::json'

@@ -1,0 +1,2 @@
+-- whether messages have to follow their keys
+SELECT EXISTS (SELECT 1 FROM follows)
