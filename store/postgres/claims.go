@@ -8,10 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/ledger"
+	"github.com/onceward/onceward/queue"
 )
 
 var (
 	lockClaimsOfSQL = stmt("lock_claims_of")
+	freeClaimsOfSQL = stmt("lock_claims_of_free")
 	saveClaimsSQL   = stmt("save_claims")
 	saveSendsSQL    = strings.Replace(saveClaimsSQL, "worker_claims", "delivery_claims", 1)
 	noteClaimsSQL   = stmt("note_claims")
@@ -72,9 +74,23 @@ func (tx *txn) readClaims(ctx context.Context, sql string, ids []int64) (map[int
 	return out, rows.Err()
 }
 
-// queueLockClaimsOf adds lockClaimsOf to b; what it reads goes into out.
-func queueLockClaimsOf(b *pgx.Batch, messages []int64, out map[int64]*claim) {
-	b.Queue(lockClaimsOfSQL, messages).Query(func(rows pgx.Rows) error {
+// heldClaims gives those claims of messages that are there and that this transaction does not have: somebody else has locked them.
+func (tx *txn) heldClaims(ctx context.Context, rows map[int64]*queue.Row, locked map[int64]*claim) ([]int64, error) {
+	var unlocked []int64
+	for _, r := range rows {
+		if r.ClaimID != 0 && locked[r.ClaimID] == nil {
+			unlocked = append(unlocked, r.ClaimID)
+		}
+	}
+	if len(unlocked) == 0 {
+		return nil, nil
+	}
+	return tx.ids(ctx, claimsThereSQL, unlocked)
+}
+
+// queueLockClaimsOf adds lockClaimsOf to b, or one of its kind; what it reads goes into out.
+func queueLockClaimsOf(b *pgx.Batch, sql string, messages []int64, out map[int64]*claim) {
+	b.Queue(sql, messages).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			c, err := scanClaim(rows)
 			if err != nil {

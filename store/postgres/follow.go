@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -88,6 +89,13 @@ func (tx *txn) follow(ctx context.Context, db *DB, claims map[int64]*claim, line
 		}
 		if err := ch.link(f, m); err != nil {
 			return err
+		}
+		if m.ClaimID == f.claim.ID && f.claim.State == ledger.Done && !m.DeadAt.IsZero() { // it came late: there is nothing left to redrive
+			if err := ch.message(m, 0, queue.Change{Delete: true}); err != nil {
+				return err
+			}
+			delete(messages, m.ID)
+			continue
 		}
 		if m.ClaimID != f.claim.ID || f.claim.MessageID != m.ID || f.claim.Lease != f.lease || f.lease == 0 {
 			continue // it lost its message, or another message has the key by now

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
@@ -124,5 +126,67 @@ func TestReceiptsInSQL(t *testing.T) {
 	}
 	if v := query[string](t, db, "SELECT verdict FROM onceward_claim('s', 'k', queue => 'jobs', receipt_handle => '"+good+"')"); v != "granted" {
 		t.Errorf("by the newest receipt: %s", v)
+	}
+}
+
+// A key in a caller's open transaction, whose message is nacked, and another whose last lease is over: nobody's acts wait for it but that nack, for a bounded time, and the sweep passes it by.
+func TestOpenKeyStopsNoSettle(t *testing.T) {
+	t.Parallel()
+	db, at := withFunctions(t)
+	ctx := t.Context()
+	if _, err := db.CreateQueue(ctx, queue.Spec{Project: 1, Name: "jobs", MaxReceives: new(1)}); err != nil {
+		t.Fatal(err)
+	}
+	carried := map[string]queue.Message{}
+	for _, key := range []string{"nacked", "last", "free"} {
+		publish(t, db, queue.Publish{Queue: "jobs"})
+		m := receive(t, db, "jobs", 1)[0]
+		a, err := db.Claim(ctx, ledger.Call{Project: 1, Scope: "s", Key: key, Policy: ledger.Idempotent, MaxTries: 5, MessageID: m.ID, Lease: m.Lease, Grant: ledger.Grant{GrantID: key, Lease: time.Minute}})
+		if err != nil || a[0].Verdict != ledger.Granted {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		carried[key] = m
+	}
+	tx := begun(t, caller(t, at, 1))
+	for _, key := range []string{"nacked", "last"} {
+		if _, err := tx.Exec(ctx, "SELECT onceward_claim('s', $1)", key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nack := func(key string) queue.Settle {
+		return queue.Settle{Verb: queue.Nack, Project: 1, Queue: "jobs", ID: carried[key].ID, Lease: carried[key].Lease, DeadLetter: true}
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		out, err := db.Settle(ctx, nack("nacked"))
+		waiting <- errors.Join(err, out[0].Err)
+	}()
+	blocked(t, db)
+	for range 3 {
+		publish(t, db, queue.Publish{Queue: "jobs"})
+		ack(t, db, receive(t, db, "jobs", 1))
+	}
+	exec(t, db, "UPDATE messages SET vis = now() - interval '1 s' WHERE id IN ($1, $2)", carried["last"].ID, carried["free"].ID)
+	if _, err := db.Sweep(ctx, 100); err != nil {
+		t.Errorf("a sweep beside the open transaction: %v", err)
+	}
+	if len(waiting) > 0 {
+		t.Error("nobody waits for the key any more: the others were not beside one who does")
+	}
+	if n := count(t, db, "SELECT count(*) FROM messages WHERE dead_at IS NOT NULL"); n != 1 {
+		t.Errorf("%d of the two messages whose leases are over are dead letters, want that whose key is free", n)
+	}
+	if err := <-waiting; fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("the nack: %v, want %s", err, fault.Unavailable)
+	}
+	commit(t, tx)
+	if out, err := db.Settle(ctx, nack("nacked")); err != nil || !out[0].Applied {
+		t.Errorf("after the commit: %+v, %v", out, err)
+	}
+	if _, err := db.Sweep(ctx, 100); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, db, "SELECT count(*) FROM messages WHERE dead_at IS NOT NULL"); n != 3 {
+		t.Errorf("%d dead letters, want all three", n)
 	}
 }

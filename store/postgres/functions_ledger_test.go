@@ -302,6 +302,9 @@ func TestLedgerBySQLEdges(t *testing.T) {
 	if s := query[string](t, db, "SELECT state FROM onceward_complete('s', 'k', 1)"); s != "done" {
 		t.Errorf("a late success left the key %s", s)
 	}
+	if _, err := db.Sweep(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
 	if n := count(t, db, "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM bodies)"); n != 0 {
 		t.Errorf("the dead letter of a key that is done is still there")
 	}

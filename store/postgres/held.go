@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/webhook"
 )
@@ -116,6 +117,28 @@ func (tx *txn) awaitKey(ctx context.Context, p queue.Publish) error {
 	}
 	_, err = tx.Exec(ctx, "ROLLBACK TO awaited")
 	return err
+}
+
+// settleHeld settles the messages whose keys the lane passed by.
+func (db *DB) settleHeld(ctx context.Context, items []queue.Settle, out []queue.Settled) {
+	held := passedBy(out, func(s queue.Settled) error { return s.Err })
+	if len(held) == 0 {
+		return
+	}
+	db.apart(ctx, held, func(ctx context.Context, i int) error {
+		one, err := db.settleNow(ctx, items[i:i+1])
+		if err == nil {
+			out[i] = one[0]
+		}
+		return err
+	}, func(i int, err error, late bool) {
+		if late {
+			err = ledger.KeyHeld()
+		}
+		if err != nil {
+			out[i] = queue.Settled{Err: err}
+		}
+	})
 }
 
 // sendHeld sends the events whose ids the lane passed by.

@@ -21,6 +21,7 @@ func (db *DB) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settle
 		}
 		out[i] = s
 	})
+	db.settleHeld(ctx, items, out)
 	return out, err
 }
 
@@ -42,6 +43,8 @@ type settleBatch struct {
 	items  []queue.Settle
 	queues map[queueName]settleQueue
 	claims map[int64]*claim
+	lock   string  // of claims: which statement
+	held   []int64 // claims that somebody else has locked, and that a lane passes by
 	rows   map[int64]*queue.Row
 	groups map[int64]*group    // looked at where something is extended
 	left   map[int64]queue.DLQ // of the queues of rows that are not where their act looks for them
@@ -49,9 +52,15 @@ type settleBatch struct {
 
 // settle applies items in two round trips: begin, look and lock; then, the rules applied, save and commit.
 func (db *DB) settle(ctx context.Context, items []queue.Settle, alone bool) (out []queue.Settled, err error) {
-	s := settleBatch{items: items}
+	s := settleBatch{items: items, lock: lockClaimsOfSQL}
+	if alone {
+		s.lock = freeClaimsOfSQL
+	}
 	err = db.inWith(ctx, s.look, func(ctx context.Context, tx *txn) (err error) {
 		tx.flushCommits = tx.flushCommits || alone
+		if s.held, err = s.passedBy(ctx, tx); err != nil {
+			return err
+		}
 		if s.groups, err = tx.groupsToExtend(ctx, items, s.rows); err != nil {
 			return err
 		}
@@ -79,9 +88,20 @@ func (s *settleBatch) look(b *pgx.Batch) {
 	}
 	queueQueuesNamed(b, s.items, s.queues)
 	if len(mayDie) > 0 {
-		queueLockClaimsOf(b, mayDie, s.claims)
+		queueLockClaimsOf(b, s.lock, mayDie, s.claims)
 	}
 	queueLockMessages(b, column(s.items, func(it queue.Settle) int64 { return it.ID }), s.rows)
+}
+
+// passedBy gives the claims that an act may close and that somebody else has locked.
+func (s *settleBatch) passedBy(ctx context.Context, tx *txn) ([]int64, error) {
+	mayDie := map[int64]*queue.Row{}
+	for _, it := range s.items {
+		if r := s.rows[it.ID]; r != nil && it.Verb == queue.Nack {
+			mayDie[r.ID] = r
+		}
+	}
+	return tx.heldClaims(ctx, mayDie, s.claims)
 }
 
 // one applies one act. What is wrong with it is in the answer.
@@ -103,6 +123,8 @@ func (all *settleBatch) one(ch *changes, s queue.Settle) queue.Settled {
 		return queue.Settled{Reason: queue.LeaseLost} // dead-lettered or redriven since, which ended the receipt
 	case r.QueueID != q.id:
 		return queue.Settled{Reason: queue.NotInFlight}
+	case s.Verb == queue.Nack && slices.Contains(all.held, r.ClaimID):
+		return queue.Settled{Err: errHeld}
 	}
 	was, g := r.GroupID, all.groups[r.GroupID]
 	of := queue.Group{Free: true}

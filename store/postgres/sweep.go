@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -121,9 +122,10 @@ func (db *DB) lapseRows(ctx context.Context, tx *txn, ids []int64) (n int, err e
 	return n, ch.flush(ctx, db.hub)
 }
 
-// lockForSweep locks messages that nobody else has, their claims before them, and reads where their dead letters go.
+// lockForSweep locks messages that nobody else has, their claims before them, and reads where their dead letters go. A message whose claim is in somebody's open transaction is
+// left for another sweep.
 func (tx *txn) lockForSweep(ctx context.Context, ids []int64) (*changes, map[int64]*queue.Row, map[int64]queue.DLQ, error) {
-	claims, err := tx.lockClaimsOf(ctx, ids)
+	claims, err := tx.readClaims(ctx, freeClaimsOfSQL, ids)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -131,6 +133,11 @@ func (tx *txn) lockForSweep(ctx context.Context, ids []int64) (*changes, map[int
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	held, err := tx.heldClaims(ctx, rows, claims)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	maps.DeleteFunc(rows, func(_ int64, r *queue.Row) bool { return slices.Contains(held, r.ClaimID) })
 	dlqs, err := tx.dlqsOf(ctx, rows)
 	return newChanges(tx, claims), rows, dlqs, err
 }
