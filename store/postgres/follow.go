@@ -18,6 +18,7 @@ const (
 	followLink   = "l"
 	followBegin  = "b"
 	followSettle = "s"
+	followDelete = "d"
 )
 
 // follow is one line of what callers' transactions said: the key's message has to follow it.
@@ -87,15 +88,17 @@ func (tx *txn) follow(ctx context.Context, db *DB, claims map[int64]*claim, line
 		if m == nil {
 			continue
 		}
+		if f.act == followDelete {
+			if m.ClaimID == f.claim.ID && f.claim.State == ledger.Done && !m.DeadAt.IsZero() {
+				delete(messages, m.ID)
+				if err := ch.message(m, 0, queue.Change{Delete: true}); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		if err := ch.link(f, m); err != nil {
 			return err
-		}
-		if m.ClaimID == f.claim.ID && f.claim.State == ledger.Done && !m.DeadAt.IsZero() { // it came late: there is nothing left to redrive
-			if err := ch.message(m, 0, queue.Change{Delete: true}); err != nil {
-				return err
-			}
-			delete(messages, m.ID)
-			continue
 		}
 		if m.ClaimID != f.claim.ID || f.claim.MessageID != m.ID || f.claim.Lease != f.lease || f.lease == 0 {
 			continue // it lost its message, or another message has the key by now

@@ -240,8 +240,7 @@ BEGIN
     RETURN;
   END IF;
   applied := true;
-  INSERT INTO follows (claim, message, lease_no, act) SELECT c.id, c.message_id, c.lease_no, 's' WHERE c.message_id IS NOT NULL -- of what is done nothing is left to redrive
-    AND (p_settle AND c.lease_no > 0 OR v_kind = 'done' AND EXISTS (SELECT FROM messages m WHERE m.id = c.message_id AND m.claim_id = c.id AND m.dead_at IS NOT NULL));
+  INSERT INTO follows (claim, message, lease_no, act) SELECT c.id, c.message_id, c.lease_no, 's' WHERE p_settle AND c.lease_no > 0;
   IF c.state = 'done' THEN
     RETURN; -- the same word again
   END IF;
@@ -249,6 +248,8 @@ BEGIN
   IF v_kind = 'done' THEN
     state := 'done';
     UPDATE worker_claims w SET state = 'done', last_error = NULL, lease_until = NULL, next_at = NULL, finished_at = now(), result = p_result WHERE w.id = c.id;
+    INSERT INTO follows (claim, message, lease_no, act) -- it came late: there is nothing left to redrive
+      SELECT c.id, m.id, c.lease_no, 'd' FROM messages m WHERE m.id = c.message_id AND m.claim_id = c.id AND m.dead_at IS NOT NULL;
     RETURN;
   END IF;
   IF v_kind = 'ambiguous' AND c.begun <> c.fence THEN
