@@ -97,7 +97,7 @@ func (tx *txn) follow(ctx context.Context, db *DB, claims map[int64]*claim, line
 			}
 			continue
 		}
-		if err := ch.link(f, m); err != nil {
+		if err := ch.linkLate(f, m); err != nil {
 			return err
 		}
 		if m.ClaimID != f.claim.ID || f.claim.MessageID != m.ID || f.claim.Lease != f.lease || f.lease == 0 {
@@ -121,9 +121,9 @@ func (tx *txn) follow(ctx context.Context, db *DB, claims map[int64]*claim, line
 	return ch.flush(ctx, db.hub)
 }
 
-// link has the message carry the key, if it may still. One that was dead-lettered since, under the lease under which the key was claimed, carries it too, so that its redrive opens
+// linkLate has the message carry the key, if it may still. One that was dead-lettered since, under the lease under which the key was claimed, carries it too, so that its redrive opens
 // it; and closes it, as it would have done had it carried it then.
-func (ch *changes) link(f follow, m *queue.Row) error {
+func (ch *changes) linkLate(f follow, m *queue.Row) error {
 	if m.ClaimID != 0 || m.Project != f.claim.Project || m.Lease != f.lease {
 		return nil
 	}
