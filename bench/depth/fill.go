@@ -15,6 +15,13 @@ const chunk = 100_000
 // filling is the payload of what is filled in: 256 bytes.
 var filling = fmt.Appendf(nil, `{"text":"%0245d"}`, 0)
 
+// countAnew makes the SQLite store's counts those of its rows: it keeps them itself, where it writes the rows, and here rows were written beside it.
+const countAnew = `
+UPDATE counts SET (total, leased, dead_here) = (SELECT count(*), coalesce(sum(leased), 0), count(dead_at) FROM messages WHERE queue = counts.queue),
+  dead = (SELECT count(*) FROM messages WHERE source_queue = counts.queue);
+INSERT INTO delay_counts (queue, due_s, n) SELECT queue, vis / 1000000, count(*) FROM messages WHERE leased = 0 AND vis > published_at GROUP BY 1, 2
+  ON CONFLICT DO UPDATE SET n = excluded.n;`
+
 // waiting are messages of a queue to fill in.
 type waiting struct {
 	queue    string

@@ -193,7 +193,10 @@ func (g *ground) settle(ctx context.Context) error {
 		}
 	}
 	if g.conn == nil {
-		return nil
+		return g.file(ctx, func(c *sql.Conn) error {
+			_, err := c.ExecContext(ctx, countAnew)
+			return err
+		})
 	}
 	for _, s := range []string{"VACUUM (ANALYZE)", "CHECKPOINT"} {
 		if _, err := g.conn.Exec(ctx, s); err != nil {
