@@ -58,7 +58,6 @@ func (c *call) receive(r queue.Receive, wait time.Duration) ([]queue.Message, er
 	}
 	r.Waits = wait > 0
 	m, err := c.Store.Receive(c.ctx, r)
-	r.Waits = false
 	if wait == 0 || len(m) > 0 || err != nil {
 		return m, err
 	}
@@ -75,7 +74,8 @@ func (c *call) receive(r queue.Receive, wait time.Duration) ([]queue.Message, er
 			return nil, err
 		}
 		// At the end of the time too: what came in its last moment is not left for the next call.
-		if m, err := c.Store.Receive(c.ctx, r); len(m) > 0 || err != nil || ctx.Err() != nil {
+		r.Waits = ctx.Err() == nil
+		if m, err := c.Store.Receive(c.ctx, r); len(m) > 0 || err != nil || !r.Waits {
 			return m, err
 		}
 		if time.Since(slept) > lastPause {

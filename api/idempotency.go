@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/url"
 
 	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/internal/canon"
@@ -91,5 +92,6 @@ func (c *call) once(key *string, request any, effect func(ctx context.Context) (
 type secretive interface{ withoutSecret() any }
 
 func (c *call) request(key string, hash []byte) idempotency.Request {
-	return idempotency.Request{Project: c.project, Scope: c.r.Method + " " + c.r.URL.Path, Key: key, Hash: hash}
+	path := (&url.URL{Path: c.r.URL.Path}).EscapedPath() // what is no text in it, a database would refuse
+	return idempotency.Request{Project: c.project, Scope: c.r.Method + " " + path, Key: key, Hash: hash}
 }

@@ -83,7 +83,7 @@ type Receive struct {
 	Queue      string
 	Max        int
 	Visibility time.Duration // of the lease; zero: the queue's default
-	Waits      bool          // whoever asks waits if there is nothing: a store that found nothing a moment ago, and heard of nothing since, need not look again
+	Waits      bool          // whoever asks waits on if there is nothing, and looks again: a store that found nothing a moment ago, and heard of nothing since, need not look, nor far back each time
 }
 
 // Message is a message as a consumer or a list sees it.

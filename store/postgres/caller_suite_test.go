@@ -5,7 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -29,15 +29,27 @@ type byCallers struct {
 	publish func(ctx context.Context, s *byCallers, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error)
 	send    func(ctx context.Context, s *byCallers, tx pgx.Tx, events []webhook.NewEvent) ([]webhook.Sent, error)
 	pool    *pgxpool.Pool // with the settings that a caller's connections have
-	price   *atomic.Int64 // that stands in the store
+	price   *standing
+}
+
+// standing is the price that stands in the store.
+type standing struct {
+	sync.Mutex
+	price account.USD
 }
 
 // priced has the price of a publish stand in the store, from which alone a caller's transaction knows it.
 func (s *byCallers) priced(ctx context.Context, price account.USD) error {
-	if s.price.Swap(int64(price)) == int64(price) {
+	s.price.Lock()
+	defer s.price.Unlock()
+	if s.price.price == price {
 		return nil
 	}
-	return s.SetPrice(ctx, price)
+	err := s.SetPrice(context.WithoutCancel(ctx), price)
+	if err == nil {
+		s.price.price = price
+	}
+	return err
 }
 
 func (s *byCallers) Publish(ctx context.Context, items ...queue.Publish) (out []queue.Published, err error) {
@@ -104,8 +116,7 @@ func suiteByCallers(t *testing.T, like byCallers) {
 					}
 				}
 				s := like
-				s.DB, s.pool, s.price = db, pool, new(atomic.Int64)
-				s.price.Store(-1)
+				s.DB, s.pool, s.price = db, pool, &standing{price: -1}
 				return &s
 			}
 			s := open(t)

@@ -71,7 +71,7 @@ func (l *leaseMark) saw(full, all bool, took time.Duration, now time.Time) {
 }
 
 // of gives the marks of a queue for a receive, and whether it is a full look. One that follows a look from the marks that found
-// nothing is.
+// nothing is: no receive that does not wait anyhow answers nothing because of a mark.
 func (l *lowMarks) of(queue int64, again bool) (low []time.Time, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,9 +84,9 @@ func (l *lowMarks) of(queue int64, again bool) (low []time.Time, full bool) {
 	return low, false
 }
 
-// rested reports whether a full look may follow one from the marks that found nothing. Where several wait for each message most looks find nothing, and
-// behind somebody's old transaction each full one walks over all that was consumed. So one is made in twenty times its own duration, or in two seconds: for
-// that long a receive may answer nothing because of a mark, and only of what took longer than the trail to commit.
+// rested reports whether a full look may follow one from the marks that found nothing, for who waits. Where several wait for each message most looks find
+// nothing, and behind somebody's old transaction each full one walks over all that was consumed. So one is made in twenty times its own duration, or in two seconds: for
+// that long they wait on because of a mark, and only for what took longer than the trail to commit.
 func (l *lowMarks) rested(queue int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -55,8 +55,8 @@ func TestLowMarks(t *testing.T) {
 	}
 }
 
-// Receives that find nothing, of which there are many where several wait for each message, do not each look in full where that is slow; and what is behind
-// the mark is found soon.
+// Receives that wait and find nothing, of which there are many where several wait for each message, do not each look in full where that is slow; what is behind
+// the mark is found soon, and at once by who does not wait.
 func TestEmptyReceivesRest(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -69,12 +69,26 @@ func TestEmptyReceivesRest(t *testing.T) {
 	for range 2 {
 		db.lows.saw(q.ID, true, 50*time.Millisecond, seen)
 	}
+	waits := func() []queue.Message {
+		m, err := db.Receive(t.Context(), queue.Receive{Project: 1, Queue: "jobs", Max: 1, Visibility: time.Minute, Waits: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
 	looked := db.lows.marks[q.ID].looked
-	if got := receive(t, db, "jobs", 1); len(got) != 0 || db.lows.marks[q.ID].looked != looked {
+	if got := waits(); len(got) != 0 || db.lows.marks[q.ID].looked != looked {
 		t.Errorf("received %d, and looked in full just after a slow full look", len(got))
 	}
 	db.lows.marks[q.ID].looked = looked.Add(-1100 * time.Millisecond) // twenty times the quicker of them, and more
-	if got := receive(t, db, "jobs", 1); len(got) != 1 {
+	publish(t, db, queue.Publish{Queue: "jobs"})
+	if got := waits(); len(got) != 1 {
 		t.Errorf("received %d of one behind the mark once the look had rested", len(got))
+	}
+	for range 2 {
+		db.lows.saw(q.ID, true, 50*time.Millisecond, seen)
+	}
+	if got := receive(t, db, "jobs", 1); len(got) != 1 {
+		t.Errorf("who does not wait received %d of one behind the mark", len(got))
 	}
 }

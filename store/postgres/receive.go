@@ -235,7 +235,7 @@ func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive,
 		return nil
 	}
 	got, full, err := db.lookPlain(ctx, q, r, left, false)
-	if err == nil && !full && len(got) == 0 && len(*out) == 0 && db.lows.rested(q.id) {
+	if err == nil && !full && len(got) == 0 && len(*out) == 0 && (!r.Waits || db.lows.rested(q.id)) {
 		got, _, err = db.lookPlain(ctx, q, r, left, true)
 	}
 	if err != nil {

@@ -156,8 +156,8 @@ var ofMessages = []mutant{
 		caught: suite("events", "an event id with other content is refused", "reused: false, want true"),
 	},
 	{
-		id: "empty-rests", holds: "H-Q12", out: "a receive that found nothing looks in full only once that has rested (on SQLite there are no marks)",
-		edits:  []edit{{file: "store/postgres/receive.go", old: " && db.lows.rested(q.id) {", new: " {"}},
+		id: "empty-rests", holds: "H-Q12", out: "a receive that waits and found nothing looks in full only once that has rested (on SQLite there are no marks)",
+		edits:  []edit{{file: "store/postgres/receive.go", old: " && (!r.Waits || db.lows.rested(q.id)) {", new: " {"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestEmptyReceivesRest", "looked in full just after"}},
 	},
 }

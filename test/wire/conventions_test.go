@@ -12,6 +12,10 @@ var uuidV7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-
 
 func checkEnvelope(t *testing.T, s *server) {
 	s.queue(t, "env", nil)
+	for _, id := range []string{"%FF", "%00", "a%00b", "%C3"} { // no text, and with a key it would become part of one
+		s.post(t, "/v1/webhooks/endpoints/"+id+"/rotate_secret", object{"idempotency_key": "text"}).refused(t, 404, "NOT_FOUND")
+		s.post(t, "/v1/queue/dlq/redrive/"+id, object{"idempotency_key": "text"}).refused(t, 404, "QUEUE_NOT_FOUND")
+	}
 	for _, c := range []struct {
 		name string
 		a    answer
