@@ -115,8 +115,12 @@ func (r *results) about() string {
 		return "Not measured yet.\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Commit `%s`, %s UTC: %d cores of %s, %s MiB, %s, %s. %d rounds, of which the median stands here, with the least and the most behind it.\n",
-		a.Commit, a.When, a.Cores, a.CPU, comma(float64(a.Memory)), a.Kernel, a.Disk, a.Settings.Rounds)
+	rounds := fmt.Sprintf("%d rounds, of which the median stands here, with the least and the most behind it", a.Settings.Rounds)
+	if a.Settings.Rounds == 1 {
+		rounds = "One round alone, which shows no spread"
+	}
+	fmt.Fprintf(&b, "Commit `%s`, %s UTC: %d cores of %s, %s MiB, %s, %s. %s.\n",
+		a.Commit, a.When, a.Cores, a.CPU, comma(float64(a.Memory)), a.Kernel, a.Disk, rounds)
 	var versions []string
 	for _, name := range slices.Sorted(maps.Keys(a.Versions)) {
 		versions = append(versions, name+" "+a.Versions[name])
