@@ -118,10 +118,13 @@ func TestHistoriesThatBreakAnInvariantAreRefused(t *testing.T) {
 			at(h, 20).Old = &State{State: "done", Policy: "o", Fence: 1}
 			at(h, 20).New = &State{State: "stuck", Policy: "o", Fence: 1}
 		}, "I5: claim 30 was done and became stuck"},
-		"stuck, then open by nobody":  {func(h *History) { without(h, 21); at(h, 20).New = &State{State: "retry", Policy: "o", Fence: 1} }, "I5: claim 30 was stuck and became retry by nobody's act"},
-		"granted twice under a fence": {func(h *History) { add(h, Event{Do: Claim, Key: "work-7", Answer: Granted, Fence: 1}) }, "I5: no order of its calls explains the answers about work-7"},
-		"granted after done":          {func(h *History) { add(h, Event{Do: Claim, Key: "work-1", Answer: Granted, Fence: 2}) }, "I5: no order of its calls explains the answers about work-1"},
-		"acked while it is open":      {func(h *History) { without(h, 16) }, "I6: message 1 was gone while its key was started"},
+		"stuck, then open by nobody": {func(h *History) { without(h, 21); at(h, 20).New = &State{State: "retry", Policy: "o", Fence: 1} }, "I5: claim 30 was stuck and became retry by nobody's act"},
+		"granted twice under a fence": {func(h *History) {
+			add(h, Event{Do: Claim, Key: "work-8", Answer: Granted, Fence: 1})
+			add(h, Event{Do: Claim, Key: "work-8", Answer: Granted, Fence: 1})
+		}, "I5: no order of its calls explains the answers about work-8"},
+		"granted after done":     {func(h *History) { add(h, Event{Do: Claim, Key: "work-1", Answer: Granted, Fence: 2}) }, "I5: no order of its calls explains the answers about work-1"},
+		"acked while it is open": {func(h *History) { without(h, 16) }, "I6: message 1 was gone while its key was started"},
 		"dead while its key is open": {func(h *History) {
 			without(h, 17)
 			at(h, 16).Table, at(h, 16).ID = "messages", 1

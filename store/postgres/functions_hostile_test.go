@@ -34,7 +34,7 @@ func TestSettingsOfASessionChangeNothing(t *testing.T) {
 			return err
 		})
 		if err != nil {
-			t.Errorf("%s: %v", setting, err)
+			t.Errorf("%s: refused, as %q", setting, sqlState(err))
 			continue
 		}
 		if err := p.SetKey(key); err != nil {
