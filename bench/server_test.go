@@ -131,6 +131,15 @@ func (s *server) post(b *testing.B, path string, body []byte, to any) {
 	}
 }
 
+// rate gives how many calls a second 64 callers make, once they are warm.
+func rate(call func(i int)) float64 {
+	share(500, 64, call)
+	const n = 10_000
+	began := time.Now()
+	share(n, 64, call)
+	return n / time.Since(began).Seconds()
+}
+
 // share has callers make n calls, each with its number.
 func share(n, callers int, call func(i int)) {
 	next := make(chan int, callers)

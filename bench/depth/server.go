@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -52,29 +50,7 @@ func (s *served) call(ctx context.Context, method, path string, body, to any) er
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(b))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Authorization", "Bearer "+apiKey)
-	r.Header.Set("Content-Type", "application/json")
-	a, err := s.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	switch {
-	case err != nil:
-		return err
-	case a.StatusCode != 200:
-		return fmt.Errorf("%s %s: %d %s", method, path, a.StatusCode, text)
-	case to == nil:
-		return nil
-	}
-	return json.Unmarshal(text, &struct {
-		Data any `json:"data"`
-	}{to})
+	return s.Call(ctx, s.client, apiKey, method, path, b, to)
 }
 
 // fail counts a call that failed; the first says why.

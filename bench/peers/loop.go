@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 )
 
@@ -77,26 +76,12 @@ func loopApart(ctx context.Context, s settings, p peer, url string) (fs []figure
 	}
 	cmd := exec.CommandContext(ctx, program, string(how))
 	cmd.Env, cmd.Stderr = append(os.Environ(), loopTo+"="+url), os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := cmd.StdinPipe()
+	said, err := speak(cmd)
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		in.Close()
-		err = errors.Join(err, cmd.Wait())
-	}()
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		return nil, errors.New("the sender is not ready")
-	}
+	defer func() { err = errors.Join(err, said.end()) }()
+	in, lines := said.in, said.lines
 	f, err := p.meter("deliver", map[string]int{"server": cmd.Process.Pid}, func() (done, error) {
 		fmt.Fprintln(in, "go")
 		var did sent

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/onceward/onceward/internal/cost"
@@ -56,26 +54,12 @@ func onNode(on ground) func(context.Context, settings, peer, kase) ([]figure, er
 		}
 		cmd := exec.CommandContext(ctx, "node", "peer.mjs", p.name, url, string(how))
 		cmd.Dir, cmd.Stderr = nodeFolder, os.Stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		in, err := cmd.StdinPipe()
+		said, err := speak(cmd)
 		if err != nil {
 			return nil, err
 		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return nil, err
-		}
-		if err := cmd.Start(); err != nil {
-			return nil, err
-		}
-		defer func() {
-			in.Close()
-			err = errors.Join(err, cmd.Wait())
-		}()
-		lines := bufio.NewScanner(out)
-		if !lines.Scan() || lines.Text() != "ready" {
-			return nil, fmt.Errorf("it is not ready: %q", lines.Text())
-		}
+		defer func() { err = errors.Join(err, said.end()) }()
+		in, lines := said.in, said.lines
 		if _, err := fmt.Fprintln(in, "warm "+c.name); err != nil {
 			return nil, err
 		}

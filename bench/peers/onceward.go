@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -54,25 +52,7 @@ func openOnceward(ctx context.Context, postgres bool) (subject, error) {
 }
 
 func (s *oncewardSubject) post(ctx context.Context, path string, body []byte, to any) error {
-	r, err := http.NewRequestWithContext(ctx, "POST", s.server.URL+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	r.Header.Set("Content-Type", "application/json")
-	a, err := s.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	if err == nil && a.StatusCode != 200 {
-		err = fmt.Errorf("POST %s: %d %s", path, a.StatusCode, text)
-	}
-	if err != nil || to == nil {
-		return err
-	}
-	return json.Unmarshal(text, &struct{ Data any }{to})
+	return s.server.Call(ctx, s.client, key, "POST", path, body, to)
 }
 
 func (s *oncewardSubject) enqueue(ctx context.Context, i int64, body []byte) error {
@@ -118,7 +98,7 @@ func (s *oncewardSubject) once(ctx context.Context, came func(i int64)) error {
 		Items []struct {
 			Receipt string          `json:"receipt_handle"`
 			Payload json.RawMessage `json:"payload"`
-		}
+		} `json:"items"`
 	}
 	if err := s.post(ctx, "/v1/queue/consume", []byte(`{"queue":"bench","max_messages":100,"wait_seconds":5}`), &got); err != nil || len(got.Items) == 0 {
 		return err

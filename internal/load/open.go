@@ -1,12 +1,9 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"encoding/json/v2"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -74,29 +71,7 @@ func (l *load) call(ctx context.Context, method, path string, body any, to any) 
 }
 
 func (l *load) send(ctx context.Context, method, path string, body []byte, to any) error {
-	r, err := http.NewRequestWithContext(ctx, method, l.server.URL+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Authorization", "Bearer "+apiKey)
-	r.Header.Set("Content-Type", "application/json")
-	a, err := l.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	switch {
-	case err != nil:
-		return err
-	case a.StatusCode != 200:
-		return fmt.Errorf("%s %s: %d %s", method, path, a.StatusCode, text)
-	case to == nil:
-		return nil
-	}
-	return json.Unmarshal(text, &struct {
-		Data any `json:"data"`
-	}{to})
+	return l.server.Call(ctx, l.client, apiKey, method, path, body, to)
 }
 
 // fail counts a call that failed.
