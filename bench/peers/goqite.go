@@ -70,10 +70,10 @@ func (g *goqiteSubject) consume(ctx context.Context, came func(i int64)) error {
 		if err != nil {
 			return err
 		}
+		came(number(m.Body))
 		if err := g.q.Delete(context.WithoutCancel(ctx), m.ID); err != nil {
 			return err
 		}
-		came(number(m.Body))
 	}
 	return nil
 }

@@ -99,11 +99,11 @@ func (s *jetStreamSubject) consume(ctx context.Context, came func(i int64)) erro
 			for {
 				select {
 				case m := <-got:
+					came(number(m.Data()))
 					if err := m.DoubleAck(context.WithoutCancel(ctx)); err != nil { // as durable as the rest
 						failed <- err
 						return
 					}
-					came(number(m.Data()))
 				case <-ctx.Done():
 					return
 				}

@@ -105,18 +105,13 @@ func (s *oncewardSubject) once(ctx context.Context, came func(i int64)) error {
 	}
 	b := []byte(`{"queue":"bench","items":[`)
 	for i, m := range got.Items {
+		came(number(m.Payload))
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = fmt.Appendf(b, `{"receipt_handle":%q}`, m.Receipt)
 	}
-	if err := s.post(context.WithoutCancel(ctx), "/v1/queue/ack_batch", append(b, "]}"...), nil); err != nil {
-		return err
-	}
-	for _, m := range got.Items {
-		came(number(m.Payload))
-	}
-	return nil
+	return s.post(context.WithoutCancel(ctx), "/v1/queue/ack_batch", append(b, "]}"...), nil)
 }
 
 func (s *oncewardSubject) roots() map[string]int {

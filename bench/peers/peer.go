@@ -12,7 +12,8 @@ type subject interface {
 	enqueue(ctx context.Context, i int64, body []byte) error
 	// enqueueMany does so for several in one call.
 	enqueueMany(ctx context.Context, from int64, bodies [][]byte) error
-	// consume receives and finishes messages until ctx ends, and tells the number of each.
+	// consume receives and finishes messages until ctx ends, and tells the number of each when it is received, before it is finished: an ack is not what
+	// a job's start waits for.
 	consume(ctx context.Context, came func(i int64)) error
 	// roots are the processes beside this one whose trees have a part in it.
 	roots() map[string]int

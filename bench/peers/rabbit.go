@@ -111,11 +111,11 @@ func (s *rabbitSubject) consume(ctx context.Context, came func(i int64)) error {
 						errs <- fmt.Errorf("the consumer ended")
 						return
 					}
+					came(number(m.Body))
 					if err := m.Ack(false); err != nil {
 						errs <- err
 						return
 					}
-					came(number(m.Body))
 				}
 			}
 		})

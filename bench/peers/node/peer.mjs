@@ -68,8 +68,8 @@ const subjects = {
               await new Promise((r) => setTimeout(r, 10));
               continue;
             }
-            await boss.complete("bench", got.map((j) => j.id));
             for (const j of got) came(j.data.n);
+            await boss.complete("bench", got.map((j) => j.id));
           }
         });
         return () => {
