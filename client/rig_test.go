@@ -1,8 +1,6 @@
 package client_test
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/client"
+	"github.com/onceward/onceward/test/served"
 )
 
 const apiKey = "client-test-key-0123456789"
@@ -17,29 +16,11 @@ const apiKey = "client-test-key-0123456789"
 // serve runs a server on a SQLite file, before which a handler may stand, and gives a client of it.
 func serve(t testing.TB, before func(http.Handler) http.Handler) *client.Client {
 	t.Helper()
-	s, err := onceward.New(t.Context(), onceward.Config{
-		Store: "sqlite:" + filepath.Join(t.TempDir(), "onceward.db"), APIKey: apiKey, AllowPrivateNetworks: true, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := s.Handler()
-	if before != nil {
-		h = before(h)
-	}
-	web := httptest.NewTestServer(t, h)
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ran := make(chan error, 1)
-	go func() { ran <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Errorf("run: %v", err)
+	web := served.Run(t, onceward.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "onceward.db"), APIKey: apiKey, AllowPrivateNetworks: true}, func(h http.Handler) *httptest.Server {
+		if before != nil {
+			h = before(h)
 		}
-		web.Close()
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		return httptest.NewTestServer(t, h)
 	})
 	c, err := client.New(client.Config{URL: "http://onceward.example", APIKey: apiKey, HTTP: web.Client()})
 	if err != nil {

@@ -3,10 +3,8 @@ package faults
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +19,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/test/served"
 )
 
 var secretsKey = bytes.Repeat([]byte{0x5a}, 32)
@@ -30,30 +29,12 @@ func serve(t testing.TB, store string, with ...func(*onceward.Config)) *client {
 	t.Helper()
 	c := onceward.Config{
 		Store: store, APIKey: apiKey, SecretsKey: secretsKey, AllowPrivateNetworks: true, DeliverySlack: 3 * time.Second,
-		Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		Grace: 2 * time.Second,
 	}
 	for _, w := range with {
 		w(&c)
 	}
-	s, err := onceward.New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(s.Handler())
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ran := make(chan error, 1)
-	go func() { ran <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Errorf("run: %v", err)
-		}
-		web.Close()
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return newClient(t, web.URL)
+	return newClient(t, served.Run(t, c, httptest.NewServer).URL)
 }
 
 // child is a server in a process of its own.

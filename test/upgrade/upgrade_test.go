@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,6 +24,7 @@ import (
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/internal/sqlitetest"
+	"github.com/onceward/onceward/test/served"
 	"github.com/onceward/onceward/webhook"
 )
 
@@ -135,27 +135,8 @@ func serve(t *testing.T, store string) *caller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := onceward.New(t.Context(), onceward.Config{
-		Store: store, APIKey: apiKey, SecretsKey: key, AllowPrivateNetworks: true, Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(s.Handler())
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ran := make(chan error, 1)
-	go func() { ran <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ran; err != nil {
-			t.Errorf("run: %v", err)
-		}
-		web.Close()
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return &caller{t, web.URL}
+	c := onceward.Config{Store: store, APIKey: apiKey, SecretsKey: key, AllowPrivateNetworks: true, Grace: 2 * time.Second}
+	return &caller{t, served.Run(t, c, httptest.NewServer).URL}
 }
 
 // check reads all that is known, and works on it to its end.
