@@ -3,8 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/child"
 	"github.com/onceward/onceward/internal/pgtest"
 )
 
@@ -55,9 +54,8 @@ func database(b *testing.B) (url string, pid int) {
 
 // server is the program over one store, on a real socket.
 type server struct {
-	url        string
 	postmaster int
-	client     *http.Client
+	caller     *child.Caller
 }
 
 // onStores runs f against each store.
@@ -99,35 +97,13 @@ func start(b *testing.B, store string, secretsKey []byte, postmaster int) *serve
 			b.Error(err)
 		}
 	})
-	return &server{
-		url: "http://" + l.Addr().String(), postmaster: postmaster,
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: time.Minute},
-	}
+	return &server{postmaster: postmaster, caller: &child.Caller{URL: "http://" + l.Addr().String(), Key: key}}
 }
 
 // post makes a call and reads its data into to, if that is not nil.
 func (s *server) post(b *testing.B, path string, body []byte, to any) {
-	r, err := http.NewRequest("POST", s.url+path, bytes.NewReader(body))
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	r.Header.Set("Content-Type", "application/json")
-	a, err := s.client.Do(r)
-	if err != nil {
+	if err := s.caller.Call(context.Background(), "POST", path, body, to); err != nil {
 		b.Error(err)
-		return
-	}
-	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != 200 {
-		b.Errorf("POST %s: %d %s %v", path, a.StatusCode, text, err)
-		return
-	}
-	if to != nil {
-		if err := json.Unmarshal(text, &struct{ Data any }{to}); err != nil {
-			b.Error(err)
-		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/child"
 	"github.com/onceward/onceward/webhook"
 )
 
@@ -38,7 +39,7 @@ func stored(b *testing.B, store string, secretsKey []byte, postmaster int) {
 	defer o.Close()
 	front := httptest.NewServer(o.Handler()) // nothing is sent before Run
 	defer front.Close()
-	s := &server{url: front.URL, postmaster: postmaster, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}}
+	s := &server{postmaster: postmaster, caller: &child.Caller{URL: front.URL, Key: key}}
 	to := startSink(b)
 	const endpoints = 20
 	for i := range endpoints {
@@ -47,7 +48,7 @@ func stored(b *testing.B, store string, secretsKey []byte, postmaster int) {
 	share(b.N, 64, func(i int) {
 		s.post(b, "/v1/webhooks/events", fmt.Appendf(nil, `{"event_id":"e-%d","event_type":"ticket.resolved","tenant":"t%d","payload":{"n":%d,"text":%q}}`, i, i%endpoints, i, text), nil)
 	})
-	s.client.CloseIdleConnections()
+	s.caller.Close()
 	bare, plain := bareSigned(b), bareLoop(b)
 	used := func() time.Duration { return usage(b, postmaster) + usageOf(b, to.pid) }
 	before, began := used(), time.Now()

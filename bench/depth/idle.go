@@ -89,7 +89,7 @@ func (r *run) start(ctx context.Context, g *ground) (*served, float64, error) {
 		return nil, 0, err
 	}
 	for {
-		a, err := s.client.Get(s.URL + "/readyz")
+		a, err := http.Get(s.URL + "/readyz")
 		if err != nil {
 			return nil, 0, errors.Join(err, s.stop(ctx))
 		}

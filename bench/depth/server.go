@@ -5,7 +5,6 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,7 @@ const apiKey = "depth-depth-depth-depth"
 // served is a server of the program over a store, and what was seen of it.
 type served struct {
 	*child.Server
-	client *http.Client
+	caller *child.Caller
 	failed atomic.Int64
 	why    atomic.Pointer[error]
 }
@@ -33,14 +32,16 @@ func (r *run) serve(ctx context.Context, g *ground) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &served{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: time.Minute}}
-	s.Server, err = child.Start(ctx, program, "onceward-depth", g.at, "ONCEWARD_API_KEY="+apiKey,
+	server, err := child.Start(ctx, program, "onceward-depth", g.at, "ONCEWARD_API_KEY="+apiKey,
 		"ONCEWARD_SECRETS_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return &served{Server: server, caller: &child.Caller{URL: server.URL, Key: apiKey}}, nil
 }
 
 func (s *served) stop(ctx context.Context) error {
-	s.client.CloseIdleConnections()
+	s.caller.Close()
 	return s.Stop(context.WithoutCancel(ctx))
 }
 
@@ -50,7 +51,7 @@ func (s *served) call(ctx context.Context, method, path string, body, to any) er
 	if err != nil {
 		return err
 	}
-	return s.Call(ctx, s.client, apiKey, method, path, b, to)
+	return s.caller.Call(ctx, method, path, b, to)
 }
 
 // fail counts a call that failed; the first says why.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ func main() {
 		}
 		return
 	}
+	debug.SetGCPercent(400) // as the program does: callers and peers in the process would collect what is some MiB a hundred times a second
 	var s settings
 	var only, cases, out, page string
 	flag.IntVar(&s.Rounds, "rounds", 5, "rounds")

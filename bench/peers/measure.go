@@ -228,7 +228,7 @@ func cycle(ctx context.Context, s settings, x subject, p peer) ([]figure, error)
 // body is a message that carries its number.
 func (s settings) body(i int64) []byte {
 	const words = "lorem ipsum dolor sit amet, "
-	return fmt.Appendf(nil, `{"n":%d,"text":%q}`, i, strings.Repeat(words, s.Size/len(words)+1)[:max(0, s.Size-24)])
+	return fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, i, strings.Repeat(words, s.Size/len(words)+1)[:max(0, s.Size-24)])
 }
 
 // number reads it back.

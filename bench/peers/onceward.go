@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,7 +15,7 @@ const key = "peers-peers-peers-peers"
 
 type oncewardSubject struct {
 	server   *child.Server
-	client   *http.Client
+	caller   *child.Caller
 	database int // 0: none
 	drop     func() error
 }
@@ -44,15 +43,15 @@ func openOnceward(ctx context.Context, postgres bool) (subject, error) {
 		}
 		store = "sqlite:" + filepath.Join(dir, "onceward.db")
 	}
-	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	if s.server, err = child.Start(ctx, bin, "peers", store, "ONCEWARD_API_KEY="+key, "ONCEWARD_SECRETS_KEY="+strings.Repeat("07", 32)); err != nil {
 		return nil, err
 	}
+	s.caller = &child.Caller{URL: s.server.URL, Key: key}
 	return s, s.post(ctx, "/v1/queue/create", []byte(`{"name":"bench"}`), nil)
 }
 
 func (s *oncewardSubject) post(ctx context.Context, path string, body []byte, to any) error {
-	return s.server.Call(ctx, s.client, key, "POST", path, body, to)
+	return s.caller.Call(ctx, "POST", path, body, to)
 }
 
 func (s *oncewardSubject) enqueue(ctx context.Context, i int64, body []byte) error {
@@ -123,7 +122,7 @@ func (s *oncewardSubject) roots() map[string]int {
 }
 
 func (s *oncewardSubject) close() error {
-	s.client.CloseIdleConnections()
+	s.caller.Close()
 	s.server.Kill()
 	return s.drop()
 }

@@ -34,7 +34,7 @@ var madeOf = []struct{ name, marks string }{
 	{"sending: HTTP out", "onceward/webhook onceward/worker"},
 	{"a call: routing, checking, answering", "onceward/api"},
 	{"the server's HTTP", "net/http.(*conn) net/http.(*Server) net/http.(*connReader)"},
-	{"connections out, the benchmark's own too", "net/http.(*persistConn) net/http.(*Transport) net/http.(*Client)"},
+	{"connections out, the benchmark's own too", "net/http.(*persistConn) net/http.(*Transport) net/http.(*Client) onceward/internal/child"},
 	{"the benchmark", "onceward/bench"},
 	{"the runtime: scheduling, timers, polling", "runtime."},
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json/v2"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +25,7 @@ type load struct {
 	Config
 	round   string // of the keys
 	server  *child.Server
-	client  *http.Client
+	caller  *child.Caller
 	filler  string
 	meter   *cost.Meter
 	row     Row
@@ -42,7 +41,7 @@ func open(ctx context.Context, c Config, store string) (*load, error) {
 	if l.server, err = child.Start(ctx, c.Program, "onceward-bench", store, "ONCEWARD_API_KEY="+apiKey, "ONCEWARD_SECRETS_KEY="+secretsKey); err != nil {
 		return nil, err
 	}
-	l.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4 * c.Callers}, Timeout: time.Minute}
+	l.caller = &child.Caller{URL: l.server.URL, Key: apiKey}
 	l.meter, err = cost.New(ctx, store, l.server.Process.Pid)
 	if err != nil {
 		l.server.Kill()
@@ -51,7 +50,7 @@ func open(ctx context.Context, c Config, store string) (*load, error) {
 }
 
 func (l *load) close(ctx context.Context) error {
-	l.client.CloseIdleConnections()
+	l.caller.Close()
 	return l.server.Stop(ctx)
 }
 
@@ -71,7 +70,7 @@ func (l *load) call(ctx context.Context, method, path string, body any, to any) 
 }
 
 func (l *load) send(ctx context.Context, method, path string, body []byte, to any) error {
-	return l.server.Call(ctx, l.client, apiKey, method, path, body, to)
+	return l.caller.Call(ctx, method, path, body, to)
 }
 
 // fail counts a call that failed.

@@ -51,7 +51,7 @@ func (l *load) publishSome(ctx context.Context, i int64, n int) error {
 
 // message gives the fields of a message.
 func (l *load) message(i int64) []byte {
-	return fmt.Appendf(nil, `"payload":{"n":%d,"text":%q},"idempotency_key":"%s-%d"`, i, l.filler, l.round, i)
+	return fmt.Appendf(nil, `"payload":{"n":%d,"text":"%s"},"idempotency_key":"%s-%d"`, i, l.filler, l.round, i)
 }
 
 // work receives and acks what was stored beforehand, in batches.
