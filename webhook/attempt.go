@@ -30,7 +30,8 @@ func (e effect) Do(ctx context.Context, j *Job) Outcome {
 	if secrets, err := secretsOf(&j.Endpoint, e.w.c.Rules.Sealer, now); err != nil {
 		r.err = err
 	} else {
-		h := header(j, e.w.endpointID(j), secrets, now)
+		_, key := e.w.names(j)
+		h := header(j, key, secrets, now)
 		r = e.w.post.post(ctx, j.Policy == ledger.Once, j.Endpoint.URL, h, j.Payload, timeout(j))
 	}
 	f := judge(r.answer, j.terms(), jitter.Roll(j.ClaimID))
@@ -72,8 +73,15 @@ func (j *Job) terms() terms {
 	return terms{policy: j.Policy, ladder: j.Ladder, tries: j.Tries, retry4xx: j.Endpoint.Retry4xx}
 }
 
-func (w *Worker) endpointID(j *Job) string {
-	return w.c.IDs.Encode(ids.Endpoint, j.Project, j.Endpoint.ID)
+// names fills in what a job's endpoint and delivery are called outside.
+func (w *Worker) names(j *Job) (endpoint, key string) {
+	if j.key == "" {
+		if j.endpointID == "" {
+			j.endpointID = w.c.IDs.Encode(ids.Endpoint, j.Project, j.Endpoint.ID)
+		}
+		j.key = DeliveryKey(j.endpointID, j.EventID, j.KeySend)
+	}
+	return j.endpointID, j.key
 }
 
 // settled writes the wide line of an attempt, and tells the observer.
@@ -87,11 +95,11 @@ func (w *Worker) settled(o Outcome, a ledger.Applied, err error) {
 		level, what = slog.LevelDebug, "delivery given back"
 	}
 	if w.c.Logger.Enabled(context.Background(), level) {
-		key := DeliveryKey(w.endpointID(j), j.EventID, j.KeySend)
+		endpoint, key := w.names(j)
 		attrs := []slog.Attr{
 			slog.String("delivery_id", w.c.IDs.Encode(ids.Delivery, j.Project, j.DeliveryID)),
 			slog.String("event_id", j.EventID), slog.String("event_type", j.EventType),
-			slog.String("endpoint_id", w.endpointID(j)), slog.String("tenant", j.Endpoint.Tenant),
+			slog.String("endpoint_id", endpoint), slog.String("tenant", j.Endpoint.Tenant),
 			slog.Int("attempt", j.Attempt), slog.String("cause", string(j.Cause)), slog.String("policy", string(j.Policy)),
 			slog.String("outcome", string(o.Result)), slog.String("kind", string(o.Kind)), slog.Int("status", o.Status),
 			slog.Float64("latency_ms", float64(o.Latency.Microseconds())/1000), slog.Int("bytes", len(j.Payload)),

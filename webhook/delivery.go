@@ -168,6 +168,9 @@ type Job struct {
 	TakenAt time.Time
 
 	received time.Time // the same moment by the worker's monotonic clock
+
+	// Made once, of the goroutine that has the job: each is a hash.
+	endpointID, key string // as the receiver sees them
 }
 
 // Outcome is how a job's attempt ended.

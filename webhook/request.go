@@ -50,8 +50,7 @@ func signed(m message, secrets [][]byte, now time.Time, extra map[string]string)
 }
 
 // header makes the headers of an attempt at a delivery.
-func header(j *Job, endpointID string, secrets [][]byte, now time.Time) http.Header {
-	key := DeliveryKey(endpointID, j.EventID, j.KeySend)
+func header(j *Job, key string, secrets [][]byte, now time.Time) http.Header {
 	return signed(message{id: j.EventID, key: key, trace: key, attempt: j.Attempt, body: j.Payload}, secrets, now, j.Endpoint.Headers)
 }
 

@@ -49,7 +49,7 @@ func (p *poster) post(ctx context.Context, once bool, url string, h http.Header,
 		rt = p.fresh
 	}
 	for try := 1; ; try++ {
-		r, reused := roundTrip(within, rt, url, h, body)
+		r, reused := roundTrip(within, cancel, rt, url, h, body)
 		stale := r.err != nil && !r.sent && reused && within.Err() == nil
 		if !stale {
 			r.latency = time.Since(began) - r.latency
@@ -62,10 +62,8 @@ func (p *poster) post(ctx context.Context, once bool, url string, h http.Header,
 	}
 }
 
-// roundTrip sends the request on one connection. Its latency is what was spent on the answer's body.
-func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Header, body []byte) (r reply, reused bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// roundTrip sends the request on one connection. Its latency is what was spent on the answer's body. cancel ends ctx, when that takes too long.
+func roundTrip(ctx context.Context, cancel func(), rt http.RoundTripper, url string, h http.Header, body []byte) (r reply, reused bool) {
 	var on *countingConn
 	var before int64
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
@@ -106,7 +104,10 @@ func roundTrip(ctx context.Context, rt http.RoundTripper, url string, h http.Hea
 
 // readStart reads an answer's body within its bounds and keeps the beginning. cut says that the receiver broke it off;
 // that we did is no fault of its.
-func readStart(ctx context.Context, cancel context.CancelFunc, body io.Reader) (start []byte, cut bool) {
+func readStart(ctx context.Context, cancel func(), body io.Reader) (start []byte, cut bool) {
+	if body == http.NoBody {
+		return []byte{}, false
+	}
 	defer time.AfterFunc(readFor, cancel).Stop()
 	buf := bytes.NewBuffer(make([]byte, 0, 512))
 	_, err := io.CopyN(buf, body, keepResponse)

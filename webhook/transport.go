@@ -39,7 +39,7 @@ var errGuard = errors.New("address refused")
 const (
 	dialTimeout    = 5 * time.Second
 	idleTimeout    = 20 * time.Second // below the 60 to 75 s of usual servers, so that they rarely hang up first
-	idlePerHost    = 128
+	idlePerHost    = 512              // as many as one endpoint may have in flight, of half the places: fewer were dialled anew for each take
 	idleInAll      = 4096
 	maxHeader      = 32 << 10
 	maxTLSSessions = 4096

@@ -126,6 +126,11 @@ func (s source) Receive(ctx context.Context, free int) ([]*Job, error) {
 	for i := range t.Jobs {
 		jobs[i] = &t.Jobs[i]
 		jobs[i].received = now
+		if i > 0 && jobs[i].Endpoint.ID == jobs[i-1].Endpoint.ID {
+			jobs[i].endpointID = jobs[i-1].endpointID
+		} else {
+			jobs[i].endpointID = s.w.c.IDs.Encode(ids.Endpoint, jobs[i].Project, jobs[i].Endpoint.ID)
+		}
 		s.w.held.Add(int64(len(jobs[i].Payload)))
 	}
 	return jobs, nil

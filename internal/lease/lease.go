@@ -27,8 +27,8 @@ type Lease struct {
 	mu    sync.Mutex
 	until time.Time // by our monotonic clock, no later than the store's
 	beat  *time.Timer
-	over  *time.Timer
-	still bool // no heartbeat any more
+	over  *time.Timer // nil before the first heartbeat is due: the lease cannot be over by then
+	still bool        // no heartbeat any more
 	done  bool
 }
 
@@ -38,7 +38,6 @@ func Keep(ctx context.Context, t Terms) *Lease {
 	l.ctx, l.lose = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = time.AfterFunc(time.Until(l.until), func() { l.lose(t.Lost) })
 	l.beat = time.AfterFunc(time.Until(t.From.Add(t.Length/3)), l.pulse)
 	return l
 }
@@ -62,7 +61,16 @@ func (l *Lease) Extended(asked time.Time) {
 		return
 	}
 	l.until = until
-	l.over.Reset(time.Until(until))
+	if l.over != nil {
+		l.over.Reset(time.Until(until))
+	}
+}
+
+// watch has the lease lost at its end.
+func (l *Lease) watch() {
+	if l.over == nil && !l.done {
+		l.over = time.AfterFunc(time.Until(l.until), func() { l.lose(l.terms.Lost) })
+	}
 }
 
 // pulse is one heartbeat.
@@ -71,6 +79,7 @@ func (l *Lease) pulse() {
 	defer l.beating.Unlock()
 	l.mu.Lock()
 	still := l.still || l.done
+	l.watch()
 	l.mu.Unlock()
 	if still {
 		return
@@ -98,6 +107,7 @@ func (l *Lease) Rest() {
 	defer l.mu.Unlock()
 	l.still = true
 	l.beat.Stop()
+	l.watch()
 }
 
 // Release ends the keeping, and waits for a heartbeat that is under way.
@@ -105,7 +115,9 @@ func (l *Lease) Release() {
 	l.mu.Lock()
 	l.done = true
 	l.beat.Stop()
-	l.over.Stop()
+	if l.over != nil {
+		l.over.Stop()
+	}
 	l.mu.Unlock()
 	l.lose(nil)
 	l.beating.Lock()
