@@ -77,7 +77,7 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 		size += len(outcomes[i].Response) + 512
 	}
 	err := db.writeHot(ctx, "settle_deliveries", 1, size, func(t *tx) error {
-		s := settling{tx: t, freed: map[int64]int{}}
+		s := settling{tx: t}
 		if err := s.load(outcomes); err != nil {
 			return err
 		}
@@ -99,7 +99,8 @@ func (db *DB) SettleDeliveries(ctx context.Context, outcomes ...webhook.Outcome)
 type settling struct {
 	*tx
 	claims map[int64]*ledger.Claim // read at the beginning; each is good for the first outcome that it has
-	freed  map[int64]int           // slots to give back, by group
+	done   []int64                 // claims, not yet written
+	acked  alike[int64]            // messages to be deleted, by where they mostly are
 }
 
 // load reads those of the outcomes' claims, all at once, that are not known as they were granted.
@@ -129,6 +130,9 @@ func (s *settling) load(outcomes []webhook.Outcome) error {
 func (s *settling) claim(id int64) (ledger.Claim, bool, error) {
 	c, ok := s.claims[id]
 	if !ok {
+		if err := s.free(); err != nil {
+			return ledger.Claim{}, false, err
+		}
 		return s.claimByID(id)
 	}
 	delete(s.claims, id)
@@ -149,7 +153,10 @@ func (s *settling) settle(o *webhook.Outcome) (ledger.Applied, error) {
 	if was.State == ledger.Done {
 		return a, nil // the same word again
 	}
-	if err := s.saveClaim(&c); err != nil {
+	if c.State == ledger.Done {
+		delete(s.db.granted, c.ID)
+		s.done = append(s.done, c.ID)
+	} else if err := s.saveClaim(&c); err != nil {
 		return a, err
 	}
 	if o.Kind != ledger.GivenBack {
@@ -171,15 +178,15 @@ func (s *settling) settle(o *webhook.Outcome) (ledger.Applied, error) {
 	return a, nil
 }
 
-// free gives back the slots of what was acked, once for each group.
+// free writes what is done, all at once, deletes its messages, and gives back their slots.
 func (s *settling) free() error {
-	for group, n := range s.freed {
-		if err := s.addSlots(group, -n); err != nil {
+	if len(s.done) > 0 {
+		if _, err := s.exec("claim_done", at(s.now), idList(s.done)); err != nil {
 			return err
 		}
-		s.wake(deliveriesQueue, s.now)
+		s.done = nil
 	}
-	return nil
+	return s.acked.each(s.ack)
 }
 
 // settledAttempt stores the attempt's row.
@@ -195,7 +202,8 @@ func (t *tx) settledAttempt(o *webhook.Outcome, was, c *ledger.Claim) error {
 // not be read.
 func (s *settling) settledMessage(c *ledger.Claim, j *webhook.Job) error {
 	if c.State == ledger.Done {
-		return s.ack(c.MessageID, j.Endpoint.ID)
+		s.acked.add(c.MessageID, j.Endpoint.ID)
+		return nil
 	}
 	m, ok, err := s.messageByID(c.MessageID)
 	if err != nil || !ok {
@@ -209,24 +217,35 @@ func (s *settling) settledMessage(c *ledger.Claim, j *webhook.Job) error {
 	return s.applyChange(&was, &m, change)
 }
 
-// ack deletes a delivery's message, which has no body, and notes its slot to be given back: where it mostly is, or
-// wherever it is.
-func (s *settling) ack(message, endpoint int64) error {
-	n, err := s.exec("delivery_ack", message, endpoint)
+// ack deletes deliveries' messages, which have no body, and gives back their slots: where they mostly are, or wherever they are.
+func (s *settling) ack(endpoint int64, messages []int64) error {
+	n, err := s.exec("delivery_ack", idList(messages), endpoint)
 	if err != nil {
 		return err
 	}
 	if n > 0 {
-		s.freed[endpoint]++
 		c := s.tallyOf(deliveriesQueue)
-		c.total, c.leased = c.total-1, c.leased-1
+		c.total, c.leased = c.total-n, c.leased-n
+		if err := s.addSlots(endpoint, -int(n)); err != nil {
+			return err
+		}
+		s.wake(deliveriesQueue, s.now)
+	}
+	if int(n) == len(messages) {
 		return nil
 	}
-	m, ok, err := s.messageByID(message)
-	if err != nil || !ok {
-		return err
+	for _, id := range messages {
+		m, ok, err := s.messageByID(id)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := s.removeMessage(&m); err != nil {
+				return err
+			}
+		}
 	}
-	return s.removeMessage(&m)
+	return nil
 }
 
 // removeMessage deletes a message wherever it is, and gives back the slot it holds.

@@ -54,7 +54,7 @@ func TestStatementsOfEachDeliveryBuildNoTables(t *testing.T) {
 	for _, name := range []string{
 		"event_known", "endpoint_subscribers", "event_insert", "message_insert", "claim_insert", "delivery_insert", "group_wake",
 		"take_messages", "take_deliveries", "claim_save", "message_lease", "group_visited", "group_head",
-		"attempt_insert", "delivery_ack", "message_delete", "group_slots",
+		"attempt_insert", "message_delete", "group_slots",
 	} {
 		args := make([]any, strings.Count(statements[name], "?"))
 		r.ok(r.read(t.Context(), "explain", func(t *tx) error {

@@ -71,6 +71,9 @@ type taking struct {
 	left    int  // how many more to look at
 	bytes   int  // of payloads
 	careful bool // groups are visited one by one, and a visit that fails is undone
+
+	granted  alike[grantedClaim] // not yet written
+	received alike[receivedMessage]
 }
 
 // round visits groups that have their turn, each once. It answers how many messages it looked at, and whether more groups
@@ -118,6 +121,7 @@ func (k *taking) attend(groups []visited, share int, turn time.Time) (n int, err
 		return n, err
 	}
 	k.out.Jobs, k.left, k.bytes = jobs, left, bytes
+	k.granted, k.received = alike[grantedClaim]{}, alike[receivedMessage]{}
 	k.db.options.Logger.Error("an endpoint's deliveries could not be taken", "endpoint", groups[0].ID, "error", err)
 	return 0, k.parkGroup(groups[0].ID, k.now.Add(failedWait))
 }
@@ -155,7 +159,7 @@ func (k *taking) visit(groups []visited, share int, turn time.Time) (looked int,
 		looked += n
 	}
 	k.left -= looked
-	return looked, nil
+	return looked, k.save()
 }
 
 // find gives the groups as far as there is something left to take, with what each has due.
@@ -215,12 +219,17 @@ func (k *taking) deliveries(groups []visited) (out map[int64]*dueDelivery, full 
 			return errEnough
 		}
 		l := &dueDelivery{}
-		to := append(messageColumns(&l.message), claimColumns(&l.claim)...)
-		d, e := &l.delivery, &l.event
-		if err := r.Scan(append(to, &d.ID, &d.KeySend, &d.Cause, &d.Ladder, &e.EventID, &e.Type, &e.Payload)...); err != nil {
+		m, c, d, e := &l.message, &l.claim, &l.delivery, &l.event
+		if err := r.Scan(
+			&m.ID, &m.GroupID, &m.Receives, &m.MaxReceives, &m.Lease, &m.Open, toTime(&m.VisibleAt), toTime(&m.PublishedAt), toTime(&m.OriginAt), toTime(&m.ReceivedAt),
+			toTime(&m.ExpiresAt), toSpan(&m.Retention), &m.ClaimID, toText(&m.LastError),
+			&c.Project, scanPolicy(&c.Policy), &c.State, &c.Fence, &c.Begun, &c.Attempt, &c.Tries, &c.MaxTries, &c.Ambiguous, toText(&c.GrantID), toText(&c.Owner),
+			toTime(&c.LeaseUntil), toTime(&c.NextAt), toTime(&c.FirstAt), toSpan(&c.Window), toTime(&c.OriginAt), toInt(&c.MessageID), &c.Lease, toText(&c.LastError),
+			&d.ID, &d.KeySend, &d.Cause, &d.Ladder, &e.EventID, &e.Type, &e.Payload); err != nil {
 			return err
 		}
-		out[l.message.ID] = l
+		m.Project, m.QueueID, c.ID, c.Scope = c.Project, deliveriesQueue, m.ClaimID, webhook.Scope
+		out[m.ID] = l
 		bytes += len(e.Payload)
 		return nil
 	}, idList(ids))
@@ -258,6 +267,9 @@ func (k *taking) hand(v *visited, got map[int64]*dueDelivery, full bool, turn ti
 	if granted < len(v.due) {
 		if looked == 0 {
 			return 0, nil // there was no room for any: it keeps its turn
+		}
+		if err := k.save(); err != nil {
+			return 0, err
 		}
 		if v.next, err = k.head(v.ID); err != nil { // some may still wait
 			return 0, err
@@ -299,17 +311,23 @@ func (k *taking) take(l *dueDelivery, lease time.Duration) (*webhook.Job, error)
 		m.Receive(k.now, lease)
 		c.MessageID, c.Lease = m.ID, m.Lease
 	}
-	if r.Changed {
+	if r.Changed && (r.Verdict != ledger.Granted || held.MessageID != m.ID) {
 		if err := k.saveClaim(c); err != nil {
 			return nil, err
 		}
 	}
 	switch r.Verdict {
 	case ledger.Granted:
+		if held.MessageID == m.ID {
+			k.granted.add(c.ID, grantOf(c, &held))
+		}
 		rungs, err := k.ladder(d.Ladder)
 		if err != nil {
 			return nil, err
 		}
+		k.count(&was, -1)
+		k.count(m, 1)
+		k.received.add(m.ID, receivedMessage{m.Receives, m.Lease, m.VisibleAt.UnixMicro()})
 		k.bytes += len(e.Payload)
 		k.db.granted[c.ID] = *c
 		return &webhook.Job{
@@ -317,7 +335,7 @@ func (k *taking) take(l *dueDelivery, lease time.Duration) (*webhook.Job, error)
 			MessageID: m.ID, Lease: m.Lease, LeaseFor: lease, TakenAt: m.ReceivedAt,
 			DeliveryID: d.ID, Cause: causeOf(d, c), KeySend: d.KeySend, Ladder: rungs,
 			EventID: e.EventID, EventType: e.Type, Payload: e.Payload,
-		}, k.saveMessage(&was, m)
+		}, nil
 	case ledger.WasDone:
 		return nil, k.deleteMessage(&was)
 	case ledger.Busy:

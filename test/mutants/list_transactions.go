@@ -12,7 +12,7 @@ var ofTransactions = []mutant{
 	})
 	if err == nil {
 		err = db.write(ctx, "settle_messages", 0, func(t *tx) error {
-			s := settling{tx: t, freed: map[int64]int{}}
+			s := settling{tx: t}
 			for _, o := range outcomes {
 				c, _, err := t.claimByID(o.Job.ClaimID)
 				if err == nil {
