@@ -1,12 +1,19 @@
 package faults
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/internal/pgtest"
 )
@@ -52,28 +59,83 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
+// oldCommit is of this repository, and stands in for the last release until there is one: its last migration on PostgreSQL is the 13th.
+const oldCommit = "e4898912595248bed6859bc3b00bc1d9268596d0"
+
+// oldProgram gives the program of that commit, or of ONCEWARD_TEST_OLD. It is built once a user.
+func oldProgram(t *testing.T) string {
+	if old := os.Getenv("ONCEWARD_TEST_OLD"); old != "" {
+		return old
+	}
+	git := func(args ...string) ([]byte, error) {
+		return exec.CommandContext(t.Context(), "git", append([]string{"-C", "../.."}, args...)...).Output()
+	}
+	if _, err := git("cat-file", "-e", oldCommit+"^{commit}"); err != nil {
+		t.Skipf("this checkout has no commit %.12s (a shallow one has not): set ONCEWARD_TEST_OLD to the program of the last release", oldCommit)
+	}
+	kept, err := os.UserCacheDir()
+	if err != nil {
+		kept = scratch
+	}
+	kept = filepath.Join(kept, "onceward-test")
+	program := filepath.Join(kept, fmt.Sprintf("onceward-%.12s-%s-%s", oldCommit, runtime.GOOS, runtime.GOARCH))
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	dir := t.TempDir()
+	source, err := git("archive", oldCommit)
+	if err == nil {
+		tar := exec.CommandContext(t.Context(), "tar", "-x", "-C", dir)
+		tar.Stdin = bytes.NewReader(source)
+		err = tar.Run()
+	}
+	if err == nil {
+		err = os.MkdirAll(kept, 0o755)
+	}
+	if err != nil {
+		t.Fatalf("get the source of %.12s: %v", oldCommit, err)
+	}
+	// Under a name of its own first: two runs of these tests may build it at once.
+	building := fmt.Sprintf("%s.%d", program, os.Getpid())
+	defer os.Remove(building)
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", building, "./cmd/onceward")
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the program of %.12s: %v\n%s", oldCommit, err, out)
+	}
+	if err := os.Rename(building, program); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
 // Servers of the last release are replaced by today's, one after the other and under load: the first of today's changes the schema beneath those that are left.
 // Nothing that was answered is lost, no call fails, and nothing is done again.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
-	old := os.Getenv("ONCEWARD_TEST_OLD")
-	if old == "" {
-		t.Skip("set ONCEWARD_TEST_OLD to the program of the last release")
+	old := oldProgram(t)
+	if _, err := program(); err != nil { // before the load begins
+		t.Fatal(err)
 	}
+	begun := time.Now()
 	database := pgtest.Database(t)
-	f := &fleet{t: t, store: database + "&pool_max_conns=5", with: []string{"--drain", "2s"}}
-	for range 3 {
+	f := &fleet{t: t, store: database + "&pool_max_conns=5", with: []string{"--drain", "1s"}}
+	for range 2 {
 		f.replace(nil, f.ready(run(t, []string{old}, f.store, f.with...)))
 	}
 	r := receiveCrowd(t, 40*time.Millisecond)
 	x := &traffic{f: f, endpoints: 3, inFlight: 6, lease: 120}
 	x.begin(r)
-	for range 3 {
+	before := schema(t, database)
+	for range 2 {
 		x.more(60)
 		leaves := f.at(0)
 		f.replace(nil, f.spawn())
+		if now := schema(t, database); now <= before {
+			t.Fatalf("the schema is at %d still with a server of today's; it shows nothing unless it was older", now)
+		}
 		x.more(60)
-		leaves.term(t)
+		t.Logf("stopped in %v", leaves.term(t))
 		if n := heldBy(t, database, leaves); n > 0 {
 			t.Errorf("a server that was told to stop left %d deliveries to their leases", n)
 		}
@@ -81,6 +143,20 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	x.more(60)
 	x.finish(r, 0, 0)
+	t.Logf("in %v", time.Since(begun))
+}
+
+// schema gives the number of a database's last migration.
+func schema(t *testing.T, database string) (n int) {
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if err := conn.QueryRow(t.Context(), "SELECT max(version) FROM migrations").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // unready asks a server that is about to stop whether it is ready, until it is gone: it must have said no before. It tells of the
