@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onceward/onceward/internal/failpoint"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/verify"
 )
@@ -100,6 +101,9 @@ func run(args []string) int {
 	}
 	if len(args) > 0 && args[0] == verify.WorkerWord {
 		return complain(verify.RunWorker(ctx, args[1:]))
+	}
+	if failpoint.On && len(args) > 0 && args[0] == verify.OwnWord {
+		return complain(verify.RunOwn(ctx, args[1:]))
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

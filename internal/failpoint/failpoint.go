@@ -14,6 +14,8 @@ const (
 	FirstByteSent   = "first byte sent"
 	RequestSent     = "request sent"
 	ReplyRead       = "reply read"
+	ReplyLost       = "reply lost" // of a call that a worker makes, by its path
+	Work            = "work"       // between a worker's calls
 )
 
 // The variables that a server is told its point by.

@@ -20,13 +20,13 @@ var (
 	over             atomic.Bool
 )
 
-// At is an instant at which the process may be stopped, named by any of what.
-func At(place string, what ...string) {
+// At is an instant at which the process may be stopped, named by any of what. It reports whether it was, once it goes on.
+func At(place string, what ...string) bool {
 	if wanted != place || over.Load() {
-		return
+		return false
 	}
 	if !slices.ContainsFunc(what, func(w string) bool { return slices.Contains(whats, w) }) || over.Swap(true) {
-		return
+		return false
 	}
 	// The signal goes to this thread, which takes it before it goes on; sent to the process, any thread might, later.
 	runtime.LockOSThread()
@@ -35,6 +35,7 @@ func At(place string, what ...string) {
 		panic("fail point: " + err.Error())
 	}
 	syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), syscall.SIGSTOP)
+	return true
 }
 
 // Callers gives the names of the functions under way, without their packages and receivers.

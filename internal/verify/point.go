@@ -19,6 +19,7 @@ const (
 	restarted how = "restarted"  // killed; another is started on its store
 	takenOver how = "taken over" // killed while another serves the same store
 	woken     how = "woken"      // frozen beyond its leases, on PostgreSQL while another goes on, then woken
+	outlived  how = "woken, the server killed meanwhile"
 )
 
 // cell is one of the matrix: a point, and what follows.
@@ -26,11 +27,12 @@ type cell struct {
 	at   string // the point, as failpoint has it
 	how  how
 	only string // the store that has such a thing; empty: both
+	work bool   // what stops is no server: another can take over from it on each store
 	want string // in words
 }
 
 func (c *cell) on(store string) bool {
-	return c == nil || (c.only == "" || c.only == store) && (c.how != takenOver || store == "postgres")
+	return c == nil || (c.only == "" || c.only == store) && (c.how != takenOver || c.work || store == "postgres")
 }
 
 func (c *cell) expected(string) string {

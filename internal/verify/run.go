@@ -18,6 +18,7 @@ type run struct {
 	n        int
 	dice     *rand.Rand
 	servers  []*server
+	workers  []*workerProcess
 	started  int
 	kills    int
 	receiver *receiver

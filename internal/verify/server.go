@@ -30,6 +30,9 @@ func startServer(ctx context.Context, program, name, store string, env ...string
 }
 
 func (r *run) killAll() {
+	for _, w := range r.workers {
+		w.kill()
+	}
 	for _, s := range r.servers {
 		thaw(s.Process)
 		s.Kill()

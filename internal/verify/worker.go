@@ -18,11 +18,15 @@ import (
 
 	"github.com/onceward/onceward/client"
 	"github.com/onceward/onceward/internal/child"
+	"github.com/onceward/onceward/internal/failpoint"
 	"github.com/onceward/onceward/internal/history"
 )
 
-// WorkerWord is the hidden command that runs a worker, a process to be killed: folder, name, receiver's address.
+// WorkerWord is the hidden command that runs a worker, a process to be killed: folder, name, receiver's address, and how it settles.
 const WorkerWord = "__verify-worker"
+
+// byAck is the worker that completes a key and acks its message by a call of its own.
+const byAck = "ack"
 
 // workerLease is that of a worker's messages and keys.
 const workerLease = 3 * time.Second
@@ -32,8 +36,13 @@ type workerProcess struct{ cmd *exec.Cmd }
 
 func (l *long) startWorker() (*workerProcess, error) {
 	l.started++
-	cmd := exec.Command(l.c.Program, WorkerWord, l.dir, fmt.Sprint("worker-", l.started), l.receiver.url+"/work")
-	cmd.Stderr = os.Stderr
+	return startWorker(l.c.Program, nil, WorkerWord, l.dir, fmt.Sprint("worker-", l.started), l.receiver.url+"/work", "")
+}
+
+// startWorker starts a process of this program that is no server.
+func startWorker(program string, env []string, args ...string) (*workerProcess, error) {
+	cmd := exec.Command(program, args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	child.Apart(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a worker: %w", err)
@@ -41,8 +50,7 @@ func (l *long) startWorker() (*workerProcess, error) {
 	return &workerProcess{cmd}, nil
 }
 
-func (w *workerProcess) kill() {
-	thaw(w.cmd.Process)
+func (w *workerProcess) kill() { // a frozen one too, which does nothing more
 	w.cmd.Process.Kill()
 	w.cmd.Wait()
 }
@@ -52,19 +60,20 @@ type aWorker struct {
 	dir, to string
 	log     *history.Log
 	name    string
+	settles bool // completes and settles in one call
 }
 
 // RunWorker is the worker's process. It ends with ctx.
 func RunWorker(ctx context.Context, args []string) error {
-	if len(args) != 3 {
-		return errors.New("verify worker: folder, name and address are required")
+	if len(args) != 4 {
+		return errors.New("verify worker: folder, name, address and how it settles are required")
 	}
 	log, err := history.Open(filepath.Join(args[0], args[1]+".jsonl"), args[1])
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	w := &aWorker{dir: args[0], name: args[1], to: args[2], log: log}
+	w := &aWorker{dir: args[0], name: args[1], to: args[2], log: log, settles: args[3] != byAck}
 	for ctx.Err() == nil {
 		if n := w.turn(ctx); n == 0 {
 			pause(ctx, 50*time.Millisecond)
@@ -73,9 +82,12 @@ func RunWorker(ctx context.Context, args []string) error {
 	return nil
 }
 
-// server gives a client of any server that is said to be there.
-func (w *aWorker) server() (*client.Client, error) {
-	b, err := os.ReadFile(filepath.Join(w.dir, "servers"))
+func (w *aWorker) server() (*client.Client, error) { return anyServer(w.dir) }
+
+// anyServer gives a client of any server that is said to be there. What is not answered is left to the leases, but by a worker that has a point to stop at: whose
+// reply is lost there asks again.
+func anyServer(dir string) (*client.Client, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "servers"))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +95,23 @@ func (w *aWorker) server() (*client.Client, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no server")
 	}
-	return client.New(client.Config{URL: urls[rand.IntN(len(urls))], APIKey: apiKey, MaxTries: 1, Timeout: 5 * time.Second})
+	c := client.Config{URL: urls[rand.IntN(len(urls))], APIKey: apiKey, MaxTries: 1, Timeout: 5 * time.Second}
+	if failpoint.On && os.Getenv(failpoint.AtVariable) != "" {
+		c.MaxTries, c.HTTP = 6, &http.Client{Transport: lossy{}}
+	}
+	return client.New(c)
+}
+
+// lossy is a connection whose reply is lost at the worker's point.
+type lossy struct{}
+
+func (lossy) RoundTrip(q *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(q)
+	if err == nil && failpoint.At(failpoint.ReplyLost, q.URL.Path) {
+		res.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	return res, err
 }
 
 // turn receives messages and does them. It gives how many.
@@ -172,10 +200,13 @@ func (w *aWorker) granted(ctx context.Context, c *client.Client, e history.Event
 		}
 		return false
 	}
+	failpoint.At(failpoint.Work, "granted")
 	if e.Policy == client.Once && !say(history.Begin, false, func() (*client.Word, error) { return c.Begin(ctx, h, workerLease) }) {
 		return
 	}
+	failpoint.At(failpoint.Work, "begun")
 	status, err := w.effect(ctx, v, e.Thing)
+	failpoint.At(failpoint.Work, "effect done")
 	switch {
 	case err != nil:
 		say(history.Fail, true, func() (*client.Word, error) {
@@ -185,8 +216,9 @@ func (w *aWorker) granted(ctx context.Context, c *client.Client, e history.Event
 		say(history.Fail, true, func() (*client.Word, error) {
 			return c.Fail(ctx, h, client.Failure{Kind: "definite", Error: fmt.Sprint(status), RetryIn: time.Second, Settle: true})
 		})
-	default:
-		say(history.Complete, true, func() (*client.Word, error) { return c.Complete(ctx, h, nil, true) })
+	case say(history.Complete, w.settles, func() (*client.Word, error) { return c.Complete(ctx, h, nil, w.settles) }) && !w.settles:
+		failpoint.At(failpoint.Work, "completed")
+		w.settle(e, history.Ack, func() (*client.Settled, error) { return c.Ack(ctx, jobs, e.Receipt) })
 	}
 }
 
