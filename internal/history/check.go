@@ -61,6 +61,7 @@ func Check(h History) []Fault {
 		c.row(&c.Rows[i])
 	}
 	c.calls()
+	c.apart()
 	c.linearizable()
 	c.end()
 	return c.faults

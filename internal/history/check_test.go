@@ -147,8 +147,15 @@ func TestHistoriesThatBreakAnInvariantAreRefused(t *testing.T) {
 			add(h, Event{Do: Post, Key: "k", Thing: "once-1", Answer: "200", Policy: "once"})
 			h.Rows = append(h.Rows, Row{N: 50, Tx: 50, Table: "attempts", ID: 2, New: &State{Claim: 20, Fence: 1}})
 		}, "I11: once-1 was posted 2 times under policy once"},
-		"a redrive that loses":     {func(h *History) { at(h, 22).New = &State{Total: 3, Moved: 1, Left: 1} }, "I12: redrive 1 took out 3; it moved 1 and left 1"},
-		"another project hears":    {func(h *History) { add(h, Event{Do: Foreign, Message: "dlv_1", Answer: "CONFLICT"}) }, "I13: a call of another project about dlv_1"},
+		"a redrive that loses":  {func(h *History) { at(h, 22).New = &State{Total: 3, Moved: 1, Left: 1} }, "I12: redrive 1 took out 3; it moved 1 and left 1"},
+		"another project hears": {func(h *History) { add(h, Event{Do: Foreign, Message: "dlv_1", Answer: "CONFLICT"}) }, "I13: a call of another project about dlv_1"},
+		"received from another project": {func(h *History) {
+			add(h, Event{Do: Publish, Key: "their-1", Thing: "their-1", Message: "qmsg_9", Answer: New, Project: "their"})
+			add(h, Event{Do: Receive, Thing: "their-1"})
+		}, `I13: an answer to project "" names their-1, which is of project "their"`},
+		"listed for another project": {func(h *History) {
+			add(h, Event{Do: List, Project: "their", Answer: "3", Names: []string{"their-0", "qmsg_1"}})
+		}, `I13: an answer to project "their" names qmsg_1, which is of project ""`},
 		"received before its time": {func(h *History) { at(h, 7).Old = &State{Max: 3, Origin: 1, Vis: 3 * second} }, "I14: message 1 was received"},
 		"more than its slots":      {func(h *History) { at(h, 11).New = &State{InFlight: 2, Slots: 1} }, "I15: group 1 has 2 in flight; it has 1 slots"},
 		"a message that waits": {func(h *History) {

@@ -28,6 +28,7 @@ const (
 	Redrive  = "redrive"
 	Post     = "post"    // a request that a receiver read to its end
 	Foreign  = "foreign" // a call with an id of another project
+	List     = "list"    // what a project has, whatever the call
 	Start    = "start"   // of a server
 	Kill     = "kill"    // SIGKILL, of a server or a worker
 )
@@ -43,7 +44,10 @@ type Event struct {
 	Receipt string `json:"receipt,omitzero"`
 	Fence   int64  `json:"fence,omitzero"`
 	Policy  string `json:"policy,omitzero"`
-	Settle  bool   `json:"settle,omitzero"` // a word that settles its message too
+	Settle  bool   `json:"settle,omitzero"`  // a word that settles its message too
+	Project string `json:"project,omitzero"` // whose key made the call; "" is the first project
+
+	Names []string `json:"names,omitzero"` // what the answer names: things, or ids
 
 	Answer string `json:"answer,omitzero"` // new, replay, acked, granted, done, busy, applied, fenced, …, or the code of a refusal; "": never heard
 	Until  int64  `json:"until,omitzero"`  // of a lease that was answered, in microseconds
@@ -74,7 +78,7 @@ func (l *Log) Begin(e Event) (end func(answered Event)) {
 	return func(a Event) {
 		id, called := e.ID, e.Called
 		if a.Do == "" {
-			a.Do, a.Key, a.Thing, a.Receipt, a.Policy, a.Settle = e.Do, e.Key, e.Thing, e.Receipt, e.Policy, e.Settle
+			a.Do, a.Key, a.Thing, a.Receipt, a.Policy, a.Settle, a.Project = e.Do, e.Key, e.Thing, e.Receipt, e.Policy, e.Settle, e.Project
 			if a.Message == "" {
 				a.Message = e.Message
 			}

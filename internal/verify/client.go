@@ -12,6 +12,11 @@ import (
 
 // call makes one request of a server and decodes its data.
 func (s *server) call(ctx context.Context, method, path string, body, to any) (replay bool, err error) {
+	return s.callBy(ctx, apiKey, method, path, body, to)
+}
+
+// callBy is call by another key.
+func (s *server) callBy(ctx context.Context, key, method, path string, body, to any) (replay bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // longer than a server is frozen
 	defer cancel()
 	b, err := json.Marshal(body)
@@ -22,7 +27,7 @@ func (s *server) call(ctx context.Context, method, path string, body, to any) (r
 	if err != nil {
 		return false, err
 	}
-	req.Header.Set("Authorization", "Bearer "+apiKey)
+	req.Header.Set("Authorization", "Bearer "+key)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -17,6 +17,7 @@ import (
 
 // load hands things over until the round stops it: messages, and events for an endpoint of each policy, each under a key of its own, again until it is answered.
 func (l *long) load(ctx context.Context) {
+	l.callers.Go(func() { l.neighbour(ctx) })
 	for _, kind := range []string{"work", "work", "again", "once"} {
 		l.callers.Go(func() {
 			for {
@@ -54,14 +55,17 @@ func (l *long) hand(ctx context.Context, kind, name string) {
 		within, cancel := context.WithTimeout(ctx, 10*time.Second)
 		var d struct {
 			Message string `json:"message_id"`
-			Event   string `json:"event_id"`
+			sent
 		}
 		replay, err := s.call(within, "POST", path, body, &d)
 		cancel()
 		if err == nil {
-			end(history.Event{Answer: newOrReplay(nil, replay), Message: d.Message + d.Event})
+			end(history.Event{Answer: newOrReplay(nil, replay), Message: d.Message + d.EventID})
 			l.mu.Lock()
-			l.handed[name] = true
+			l.handed[name], l.newest[path] = true, d.Message+d.EventID
+			if len(d.Deliveries) > 0 {
+				l.newest["delivery"] = d.Deliveries[0].ID
+			}
 			l.mu.Unlock()
 			l.answered.Add(1)
 			return

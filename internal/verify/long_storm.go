@@ -26,6 +26,7 @@ type long struct {
 	receiver *dedup
 	rows     *recording
 	worker   *workerProcess
+	theirs   string // the key of a project beside this one
 	started  int
 
 	mu      sync.Mutex
@@ -35,11 +36,12 @@ type long struct {
 	callers  sync.WaitGroup
 	things   atomic.Int64 // handed over so far, answered or not
 	answered atomic.Int64
-	handed   map[string]bool // things whose hand-over was answered
+	handed   map[string]bool   // things whose hand-over was answered
+	newest   map[string]string // the ids that were answered last, by the call
 }
 
 func newLong(c LongConfig, g ground, dir string, seed uint64, r *Round) *long {
-	return &long{c: c, ground: g, dir: dir, dice: rand.New(rand.NewPCG(seed, 1)), round: r, stop: make(chan struct{}), handed: map[string]bool{}}
+	return &long{c: c, ground: g, dir: dir, dice: rand.New(rand.NewPCG(seed, 1)), round: r, stop: make(chan struct{}), handed: map[string]bool{}, newest: map[string]string{}}
 }
 
 // open starts the servers and the worker, and makes what the load needs.
@@ -69,6 +71,9 @@ func (l *long) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+	}
+	if l.theirs, err = s.makeNeighbour(ctx); err != nil {
+		return err
 	}
 	l.worker, err = l.startWorker()
 	return err
