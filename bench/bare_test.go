@@ -2,6 +2,7 @@ package bench
 
 import (
 	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
@@ -49,23 +50,28 @@ UPDATE messages m SET claim_id = c.id FROM c WHERE m.id = c.message_id`
 DELETE FROM messages WHERE id = ANY ($2::bigint[]) AND lease_no = 1`
 )
 
-func barePostgres(b *testing.B, url string, queue int64) func(batch int) {
-	c, err := pgx.Connect(background, url)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { c.Close(background) })
-	if _, err := c.Exec(background, "SET enable_seqscan = off; SET jit = off", pgx.QueryExecModeSimpleProtocol); err != nil {
-		b.Fatal(err)
-	}
-	return func(batch int) {
-		w := newWork(batch)
-		if _, err := c.Exec(background, barePublish, queue, w.bodies, w.keys, w.hashes); err != nil {
-			b.Fatal(err)
-		}
-		rows, err := c.Query(background, bareReceive, queue, batchSize)
+func barePostgres(b *testing.B, url string, queue int64, at int) cycles {
+	conns := make([]*pgx.Conn, at)
+	for i := range conns {
+		c, err := pgx.Connect(background, url)
 		if err != nil {
 			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.Close(background) })
+		if _, err := c.Exec(background, "SET enable_seqscan = off; SET jit = off", pgx.QueryExecModeSimpleProtocol); err != nil {
+			b.Fatal(err)
+		}
+		conns[i] = c
+	}
+	return atOnce(b, at, func(who, batch int) error {
+		w := newWork(batch)
+		_, err := conns[who].Exec(background, barePublish, queue, w.bodies, w.keys, w.hashes)
+		return err
+	}, func(who, _ int) (int, error) {
+		c := conns[who]
+		rows, err := c.Query(background, bareReceive, queue, batchSize)
+		if err != nil {
+			return 0, err
 		}
 		var ids []int64
 		var keys []string
@@ -77,18 +83,19 @@ func barePostgres(b *testing.B, url string, queue int64) func(batch int) {
 			key, hash := workKey(id)
 			ids, keys, hashes = append(ids, id), append(keys, key), append(hashes, hash)
 			return nil
-		}); err != nil {
-			b.Fatal(err)
+		}); err != nil || len(ids) == 0 {
+			return 0, err
 		}
 		granted, err := c.Exec(background, bareClaim, ids, keys, hashes)
 		if err != nil {
-			b.Fatal(err)
+			return 0, err
 		}
 		gone, err := c.Exec(background, bareSettle, hashes, ids)
-		if err != nil || gone.RowsAffected() != batchSize || granted.RowsAffected() != batchSize {
-			b.Fatal(err, gone, granted)
+		if n := int64(len(ids)); err == nil && (gone.RowsAffected() != n || granted.RowsAffected() != n) {
+			err = fmt.Errorf("of %d: %v and %v", n, granted, gone)
 		}
-	}
+		return len(ids), err
+	})
 }
 
 func bareSQLite(b *testing.B, path string, queue int64) func(batch int) {

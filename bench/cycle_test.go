@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +25,7 @@ const (
 
 // BenchmarkCycle: publish, receive, claim and settle in the process, in batches of 100 messages of 1 KiB that each have a publish key and a work key, on one
 // connection; and four statements written by hand that leave the same rows in the same tables, through the bare driver. The two take turns. of-bare is
-// our rate as a share of theirs.
+// our rate as a share of theirs. postgres-4 is the same four at a time: of ours over one store, of the bare statements on a connection each.
 func BenchmarkCycle(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) {
 		open := func(name string) (*sqlite.DB, string) {
@@ -39,25 +42,31 @@ func BenchmarkCycle(b *testing.B) {
 		id := cycleQueue(b, empty)
 		empty.Close()
 		cycleQueue(b, ours)
-		compare(b, 0, "bare", storeCycle(b, ours), bareSQLite(b, path, id))
+		compare(b, 0, "bare", storeCycle(b, ours, 1), inTurn(bareSQLite(b, path, id)))
 	})
-	b.Run("postgres", func(b *testing.B) {
-		open := func() (*postgres.DB, string, int) {
-			url, pid := database(b)
-			db, err := postgres.Open(b.Context(), url, postgres.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			return db, url, pid
+	for _, at := range []int{1, 4} {
+		name := "postgres"
+		if at > 1 {
+			name += fmt.Sprint("-", at)
 		}
-		ours, _, pid := open()
-		b.Cleanup(func() { ours.Close() })
-		empty, url, _ := open()
-		id := cycleQueue(b, empty)
-		empty.Close()
-		cycleQueue(b, ours)
-		compare(b, pid, "bare", storeCycle(b, ours), barePostgres(b, url, id))
-	})
+		b.Run(name, func(b *testing.B) {
+			open := func() (*postgres.DB, string, int) {
+				url, pid := database(b)
+				db, err := postgres.Open(b.Context(), url, postgres.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				return db, url, pid
+			}
+			ours, _, pid := open()
+			b.Cleanup(func() { ours.Close() })
+			empty, url, _ := open()
+			id := cycleQueue(b, empty)
+			empty.Close()
+			cycleQueue(b, ours)
+			compare(b, pid, "bare", storeCycle(b, ours, at), barePostgres(b, url, id, at))
+		})
+	}
 }
 
 func cycleQueue(b *testing.B, st store.Store) int64 {
@@ -68,21 +77,60 @@ func cycleQueue(b *testing.B, st store.Store) int64 {
 	return q.ID
 }
 
-// compare runs b.N messages through each, a batch at a time in turn. The other is called name in what it reports.
-func compare(b *testing.B, postmaster int, name string, ours, other func(batch int)) {
-	var took, used [2]time.Duration
-	for n := range 10 { // warm
-		ours(n)
-		other(n)
+// cycles runs so many batches, from a number on.
+type cycles func(from, n int)
+
+func inTurn(cycle func(batch int)) cycles {
+	return func(from, n int) {
+		for k := range n {
+			cycle(from + k)
+		}
 	}
-	const stretch = 10 // batches at a time: the clock of CPU is coarse
+}
+
+// atOnce has so many at a time publish a batch and work off what there is, until all is settled. who is which of them.
+func atOnce(b *testing.B, at int, publish func(who, batch int) error, work func(who, batch int) (settled int, err error)) cycles {
+	return func(from, n int) {
+		var next, settled atomic.Int64
+		var all sync.WaitGroup
+		for who := range at {
+			all.Go(func() {
+				for !b.Failed() && settled.Load() < int64(n*batchSize) {
+					batch := from + int(next.Add(1)) - 1
+					var err error
+					if batch < from+n {
+						err = publish(who, batch)
+					}
+					var did int
+					if err == nil {
+						did, err = work(who, batch)
+					}
+					if settled.Add(int64(did)); err != nil {
+						b.Error(err)
+					}
+					if did == 0 {
+						time.Sleep(time.Millisecond) // the rest is others'
+					}
+				}
+			})
+		}
+		if all.Wait(); b.Failed() {
+			b.FailNow()
+		}
+	}
+}
+
+// compare runs b.N messages through each, a stretch of batches in turn. The other is called name in what it reports.
+func compare(b *testing.B, postmaster int, name string, ours, other cycles) {
+	var took, used [2]time.Duration
+	const stretch = 40 // batches at a time: the clock of CPU is coarse, and several that run at once end apart
+	ours(0, stretch)   // warm
+	other(0, stretch)
 	batches := 0
-	for n := 10; batches*batchSize < b.N; n += stretch {
-		for i, cycle := range []func(int){ours, other} {
+	for n := stretch; batches*batchSize < b.N; n += stretch {
+		for i, cycle := range []cycles{ours, other} {
 			before, began := usage(b, postmaster), time.Now()
-			for k := range stretch {
-				cycle(n + k)
-			}
+			cycle(n, stretch)
 			took[i] += time.Since(began)
 			used[i] += usage(b, postmaster) - before
 		}
@@ -96,10 +144,10 @@ func compare(b *testing.B, postmaster int, name string, ours, other func(batch i
 	b.ReportMetric(0, "ns/op")
 }
 
-// storeCycle is a batch's cycle by the store's own calls.
-func storeCycle(b *testing.B, st store.Store) func(batch int) {
+// storeCycle is the cycle by the store's own calls.
+func storeCycle(b *testing.B, st store.Store, at int) cycles {
 	ctx := b.Context()
-	return func(batch int) {
+	return atOnce(b, at, func(_, batch int) error {
 		in := make([]queue.Publish, batchSize)
 		for i := range in {
 			key := fmt.Sprint(batch, "-", i)
@@ -107,12 +155,11 @@ func storeCycle(b *testing.B, st store.Store) func(batch int) {
 			in[i] = queue.Publish{Project: 1, Queue: "jobs", Body: []byte(text), Key: key, Hash: hash[:]}
 		}
 		published, err := st.Publish(ctx, in...)
-		if err != nil || published[0].Err != nil {
-			b.Fatal(err, published)
-		}
+		return cmp.Or(err, published[0].Err)
+	}, func(_, batch int) (int, error) {
 		got, err := st.Receive(ctx, queue.Receive{Project: 1, Queue: "jobs", Max: batchSize, Visibility: lease})
-		if err != nil || len(got) != batchSize {
-			b.Fatal(err, len(got))
+		if err != nil || len(got) == 0 {
+			return 0, err
 		}
 		calls, words := make([]ledger.Call, len(got)), make([]ledger.Word, len(got))
 		for i, m := range got {
@@ -123,19 +170,22 @@ func storeCycle(b *testing.B, st store.Store) func(batch int) {
 		}
 		answers, err := st.Claim(ctx, calls...)
 		if err != nil {
-			b.Fatal(err)
+			return 0, err
 		}
 		for i, a := range answers {
 			if a.Verdict != ledger.Granted {
-				b.Fatal(a)
+				return 0, fmt.Errorf("a claim: %v", a)
 			}
 			words[i] = ledger.Word{Project: 1, Scope: "work", Key: calls[i].Key, Fence: a.Claim.Fence, Kind: ledger.Succeeded, Settle: true}
 		}
 		applied, err := st.SettleClaims(ctx, words...)
-		if err != nil || !applied[0].Applied {
-			b.Fatal(err, applied)
+		for _, a := range applied {
+			if !a.Applied {
+				return 0, fmt.Errorf("a settling: %v", a)
+			}
 		}
-	}
+		return len(applied), err
+	})
 }
 
 // BenchmarkCycleHTTP: publish, consume and acknowledge over HTTP in batches of 100, and the store's own calls for the same in the process, in turn. of-process is the
@@ -156,7 +206,7 @@ func BenchmarkCycleHTTP(b *testing.B) {
 		}
 		b.Cleanup(func() { st.Close() })
 		cycleQueue(b, st)
-		compare(b, s.postmaster, "process", httpCycle(b, s), queueCycle(b, st))
+		compare(b, s.postmaster, "process", inTurn(httpCycle(b, s)), inTurn(queueCycle(b, st)))
 	})
 }
 

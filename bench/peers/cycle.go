@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/onceward/onceward/internal/cost"
@@ -17,7 +18,7 @@ var metric = regexp.MustCompile(`([0-9.e+-]+) (per-s|of-bare|cpu-s/10k|bare-cpu-
 // onBenchmark runs bench's cycle of the store in its own process, which takes turns with the same statements through the bare driver: it shows both.
 func onBenchmark(store string) func(context.Context, settings, peer, kase) ([]figure, error) {
 	return func(ctx context.Context, s settings, p peer, c kase) ([]figure, error) {
-		if store == "postgres" {
+		if strings.HasPrefix(store, "postgres") {
 			if err := startCluster(ctx); err != nil { // its own fails where this one does
 				return nil, err
 			}

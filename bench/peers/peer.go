@@ -42,6 +42,7 @@ func peers() []peer {
 		{"onceward-sqlite", "over HTTP, each message with a key", ledger, "", split(hooks), onSubject(oncewardOn(false))},
 		{inProcess + "postgres", "Onceward's store called in the process, one connection, each message published, received, claimed and settled", ledger, "", []string{"cycle"}, onBenchmark("postgres")},
 		{inProcess + "sqlite", "the same on SQLite", ledger, "", []string{"cycle"}, onBenchmark("sqlite")},
+		{inProcess + "postgres-4", "on PostgreSQL again, four at a time, the bare statements on four connections", ledger, "", []string{"cycle"}, onBenchmark("postgres-4")},
 		{"bare-insert", "a row of the bare driver, 64 connections, no key", "nothing", "it is the floor: a row without a queue, a key or a lease.", split("enqueue,fill"), onSubject(openBare)},
 		{"bare-post", "a loop of 64 senders by net/http alone, that signs and records nothing", "nothing", "", []string{"deliver"}, onBareLoop(false)},
 		{"bare-post-apart", "the same loop in a process of its own, as the server is, apart from the receiver", "nothing", "", []string{"deliver"}, onBareLoop(true)},

@@ -102,7 +102,7 @@ func TestMarksNameWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	for _, store := range []string{"postgres", "sqlite"} {
+	for _, store := range []string{"postgres", "postgres-4", "sqlite"} {
 		there[bares+store+" cycle"] = there[inProcess+store+" cycle"]
 	}
 	for _, m := range marks() {
