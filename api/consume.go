@@ -66,7 +66,14 @@ func (c *call) receive(r queue.Receive, wait time.Duration) ([]queue.Message, er
 	defer context.AfterFunc(c.stopped, cancel)()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		slept := time.Now()
-		c.Store.WaitMessages(ctx, r.Project, r.Queue)
+		if m := c.Store.WaitMessages(ctx, r); len(m) > 0 {
+			err := c.identify()
+			if err != nil {
+				c.giveBack(r.Queue, m)
+				m = nil
+			}
+			return m, err
+		}
 		if c.ctx.Err() != nil || c.stopped.Err() != nil {
 			return nil, nil
 		}

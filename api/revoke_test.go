@@ -39,14 +39,27 @@ func TestRevokedWhileWaiting(t *testing.T) {
 		}
 		return []queue.Message{{}}, nil
 	}
-	s.wait = func(context.Context) {
+	var handed []queue.Message
+	s.wait = func(context.Context) []queue.Message {
 		s.revoked.Store(true)
 		forget()
+		return handed
 	}
 	e := serve(t, api.Config{Store: s})
 	e.do("POST", "/v1/queue/consume", `{"queue":"jobs","wait_seconds":20}`).fails(401, "UNAUTHENTICATED", "")
 	if looks != 1 {
 		t.Errorf("it looked for messages %d times", looks)
+	}
+	s.revoked.Store(false)
+	var released []queue.Settle
+	s.settle = func(_ context.Context, items []queue.Settle) ([]queue.Settled, error) {
+		released = items
+		return make([]queue.Settled, len(items)), nil
+	}
+	looks, handed = 0, []queue.Message{message(5)}
+	e.do("POST", "/v1/queue/consume", `{"queue":"jobs","wait_seconds":20}`).fails(401, "UNAUTHENTICATED", "")
+	if len(released) != 1 || released[0].Verb != queue.Release || released[0].ID != 5 {
+		t.Errorf("what was handed out meanwhile: released %+v", released)
 	}
 }
 

@@ -36,7 +36,7 @@ type stub struct {
 	publish func(context.Context, []queue.Publish) ([]queue.Published, error)
 	receive func(context.Context, queue.Receive) ([]queue.Message, error)
 	settle  func(context.Context, []queue.Settle) ([]queue.Settled, error)
-	wait    func(context.Context)
+	wait    func(context.Context) []queue.Message
 }
 
 func (s *stub) KeyByHash(_ context.Context, hash []byte) (access.Key, bool, error) {
@@ -63,12 +63,12 @@ func (s *stub) Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settl
 	return s.settle(ctx, items)
 }
 
-func (s *stub) WaitMessages(ctx context.Context, _ int64, _ string) {
+func (s *stub) WaitMessages(ctx context.Context, _ queue.Receive) []queue.Message {
 	if s.wait == nil {
 		<-ctx.Done()
-		return
+		return nil
 	}
-	s.wait(ctx)
+	return s.wait(ctx)
 }
 
 func newStub() *stub {

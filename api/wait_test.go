@@ -47,7 +47,7 @@ func TestLongPoll(t *testing.T) {
 			}
 			return nil, nil
 		}
-		s.wait = func(context.Context) { there.Store(true) }
+		s.wait = func(context.Context) []queue.Message { there.Store(true); return nil }
 		var p page
 		serve(t, api.Config{Store: s}).do("POST", "/v1/queue/consume", body).ok(&p)
 		if len(p.Items) != 1 {
@@ -59,7 +59,7 @@ func TestLongPoll(t *testing.T) {
 		s := newStub()
 		var n atomic.Int32
 		s.receive = func(context.Context, queue.Receive) ([]queue.Message, error) { n.Add(1); return nil, nil }
-		s.wait = func(context.Context) {}
+		s.wait = func(context.Context) []queue.Message { return nil }
 		serve(t, api.Config{Store: s}).do("POST", "/v1/queue/consume", `{"queue":"jobs","wait_seconds":1}`).ok(nil)
 		if n := n.Load(); n > 20 {
 			t.Errorf("%d receives in a second", n)
@@ -70,7 +70,7 @@ func TestLongPoll(t *testing.T) {
 		s := newStub()
 		waiting := make(chan struct{})
 		s.receive = func(context.Context, queue.Receive) ([]queue.Message, error) { return nil, nil }
-		s.wait = func(ctx context.Context) { close(waiting); <-ctx.Done() }
+		s.wait = func(ctx context.Context) []queue.Message { close(waiting); <-ctx.Done(); return nil }
 		stop := make(chan struct{})
 		e := serve(t, api.Config{Store: s, Stop: stop})
 		done := make(chan *answer)
@@ -95,14 +95,35 @@ func TestLongPoll(t *testing.T) {
 // What was received for a client that is gone is released under its own lease, the count with it.
 func TestConsumeOfAClientThatWentAway(t *testing.T) {
 	t.Parallel()
-	s := newStub()
-	received := make(chan struct{})
+	none := func(context.Context, queue.Receive) ([]queue.Message, error) { return nil, nil }
+	t.Run("by a receive", func(t *testing.T) {
+		t.Parallel()
+		received := make(chan struct{})
+		s := newStub()
+		s.receive = func(ctx context.Context, _ queue.Receive) ([]queue.Message, error) {
+			close(received)
+			<-ctx.Done() // too late to withdraw
+			return []queue.Message{message(5), message(6)}, nil
+		}
+		goesAway(t, s, received)
+	})
+	t.Run("while it waited", func(t *testing.T) {
+		t.Parallel()
+		received := make(chan struct{})
+		s := newStub()
+		s.receive = none
+		s.wait = func(ctx context.Context) []queue.Message {
+			close(received)
+			<-ctx.Done()
+			return []queue.Message{message(5), message(6)}
+		}
+		goesAway(t, s, received)
+	})
+}
+
+func goesAway(t *testing.T, s *stub, received <-chan struct{}) {
+	t.Helper()
 	var released atomic.Pointer[[]queue.Settle]
-	s.receive = func(ctx context.Context, _ queue.Receive) ([]queue.Message, error) {
-		close(received)
-		<-ctx.Done() // too late to withdraw
-		return []queue.Message{message(5), message(6)}, nil
-	}
 	s.settle = func(ctx context.Context, items []queue.Settle) ([]queue.Settled, error) {
 		if ctx.Err() != nil {
 			t.Error("released with the client's context, which is over")
@@ -112,7 +133,7 @@ func TestConsumeOfAClientThatWentAway(t *testing.T) {
 	}
 	e := serve(t, api.Config{Store: s})
 	ctx, cancel := context.WithCancel(t.Context())
-	req, _ := http.NewRequestWithContext(ctx, "POST", e.url+"/v1/queue/consume", strings.NewReader(`{"queue":"jobs","max_messages":2}`))
+	req, _ := http.NewRequestWithContext(ctx, "POST", e.url+"/v1/queue/consume", strings.NewReader(`{"queue":"jobs","max_messages":2,"wait_seconds":5}`))
 	req.Header.Set("Authorization", "Bearer "+rootKey)
 	req.Header.Set("Content-Type", "application/json")
 	failed := make(chan error)

@@ -46,8 +46,9 @@ type Store interface {
 	DeadLetters(ctx context.Context, project int64, source string, p Page) (m []Message, next int64, err error)
 	// QueueStats counts: exact to 10,000, bounded in time at any depth.
 	QueueStats(ctx context.Context, project int64, name string) (Stats, error)
-	// WaitMessages returns when the queue may have something to receive, or when ctx ends. It may return early and for nothing.
-	WaitMessages(ctx context.Context, project int64, name string)
+	// WaitMessages returns when the queue of r may have something to receive, or when ctx ends. It may return early and for nothing. A store may hand
+	// out what is published in the commit that stores it: what is returned was received as by Receive, even if ctx has ended. Of r.Max 0 it never does.
+	WaitMessages(ctx context.Context, r Receive) []Message
 	// Sweep does at most limit items of each of the store's own duties: leases over (slots back, last tries dead-lettered and their keys
 	// closed), retention, publish keys and request keys past their window, empty groups, claims that nobody can ask for
 	// any more. It answers how much it did; a caller goes on while that is not 0.

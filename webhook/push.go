@@ -27,7 +27,7 @@ const (
 type PushStore interface {
 	Receive(ctx context.Context, r queue.Receive) ([]queue.Message, error)
 	Settle(ctx context.Context, items ...queue.Settle) ([]queue.Settled, error)
-	WaitMessages(ctx context.Context, project int64, name string)
+	WaitMessages(ctx context.Context, r queue.Receive) []queue.Message
 	Claim(ctx context.Context, calls ...ledger.Call) ([]ledger.Answer, error)
 	Begin(ctx context.Context, beats ...ledger.Beat) ([]ledger.Applied, error)
 	SettleClaims(ctx context.Context, words ...ledger.Word) ([]ledger.Applied, error)

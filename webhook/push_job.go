@@ -158,7 +158,9 @@ func (j *pushJob) without(a ledger.Answer) queue.Settle {
 }
 
 // Wait returns when the queue may have something.
-func (t *pushTo) Wait(ctx context.Context) { t.c.Store.WaitMessages(ctx, t.sub.Project, t.sub.Queue) }
+func (t *pushTo) Wait(ctx context.Context) {
+	t.c.Store.WaitMessages(ctx, queue.Receive{Project: t.sub.Project, Queue: t.sub.Queue})
+}
 
 func (t *pushTo) lease() time.Duration { return t.sub.Timeout + t.c.Slack }
 

@@ -210,7 +210,7 @@ func TestCommitWakesWaiting(t *testing.T) {
 					got <- m[0].ID
 					return
 				}
-				db.WaitMessages(ctx, 1, "jobs")
+				db.WaitMessages(ctx, queue.Receive{Project: 1, Queue: "jobs"})
 			}
 		}()
 		eventually(t, "a consumer that waits", func() bool {

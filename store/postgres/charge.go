@@ -28,9 +28,10 @@ var _ account.Store = (*DB)(nil)
 // publishRows sends the publish of what is to do. What has a price is charged by the same statement; before it, in the same
 // round trip and transaction, the projects that have a limit are locked, so that what is left to them is exact over all servers. done ends
 // it, once the rows are read, and may be called again.
-func (db *DB) publishRows(ctx context.Context, p *publishing, args []any) (rows pgx.Rows, done func() error, err error) {
+func (db *DB) publishRows(ctx context.Context, p *publishing, args []any, rides []*ride) (rows pgx.Rows, done func() error, err error) {
 	items, todo := p.items, p.todo
-	if !slices.ContainsFunc(todo, func(i int) bool { return items[i].Price > 0 }) {
+	paid := slices.ContainsFunc(todo, func(i int) bool { return items[i].Price > 0 })
+	if !paid && len(rides) == 0 {
 		rows, err = db.conn(ctx).Query(ctx, publishSQL, args...)
 		if err != nil {
 			return nil, nil, err
@@ -38,10 +39,18 @@ func (db *DB) publishRows(ctx context.Context, p *publishing, args []any) (rows 
 		return rows, func() error { rows.Close(); return nil }, nil
 	}
 	b := &pgx.Batch{}
-	b.Queue(creditLockSQL, column(todo, func(i int) int64 { return items[i].Project }))
-	b.Queue(publishPaidSQL, append(args, alike(todo, func(i int) int64 { return int64(items[i].Price) }))...)
+	if paid {
+		b.Queue(creditLockSQL, column(todo, func(i int) int64 { return items[i].Project }))
+		b.Queue(publishPaidSQL, append(args, alike(todo, func(i int) int64 { return int64(items[i].Price) }))...)
+	} else {
+		b.Queue(publishSQL, args...)
+	}
+	db.queueRides(b, rides)
 	sent := db.conn(ctx).SendBatch(ctx, b)
-	if _, err = sent.Exec(); err == nil {
+	if paid {
+		_, err = sent.Exec()
+	}
+	if err == nil {
 		rows, err = sent.Query()
 	}
 	if err != nil {

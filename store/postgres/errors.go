@@ -98,6 +98,12 @@ func lockTimeout(err error) bool {
 	return ok && e.Code == "55P03"
 }
 
+// refused reports whether the database refused a statement for what it says or does, and so undid its transaction.
+func refused(err error) bool {
+	_, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && !away(err)
+}
+
 // badItem reports whether a batch may have failed by one item's fault: a value that the database refuses.
 func badItem(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)

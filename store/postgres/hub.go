@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/onceward/onceward/queue"
 )
 
 const (
@@ -31,16 +33,24 @@ type hub struct {
 
 // waiting is who waits for one queue.
 type waiting struct {
-	line   []chan struct{} // in turn
-	missed bool            // a wake-up that found nobody: the next to come looks at once
+	line   []*waiter // in turn
+	missed bool      // a wake-up that found nobody: the next to come looks at once
 	poll   *time.Timer
 	due    *time.Timer // the next wake-up known ahead
 	dueAt  time.Time
 
-	looked time.Time // when the last of those who waited went to look
-	going  bool      // one of them is about to: what comes before that is for him
-	wakes  int64     // so far
-	empty  time.Time // when a look had found nothing, that no wake-up came after
+	looked time.Time   // when the last of those who waited went to look
+	pace   *time.Timer // the first in line goes then: what comes before that is for him
+	wakes  int64       // so far
+	empty  time.Time   // when a look had left nothing, that no wake-up came after
+}
+
+// waiter is one who waits for a queue.
+type waiter struct {
+	receive queue.Receive   // what it came to receive; of at most 0 messages it only wants to be woken
+	turn    chan struct{}   // closed when it is its turn, to look or with what it got
+	got     []queue.Message // by a commit that it rode on
+	leaves  bool            // it waits for nothing but what it rides on
 }
 
 func newHub(db *DB) *hub {
@@ -56,53 +66,91 @@ func (h *hub) of(queue int64) *waiting {
 	return w
 }
 
-// wait returns when queue may have something, or ctx ends.
-func (h *hub) wait(ctx context.Context, queue int64) {
+// wait returns when queue may have something, or ctx ends; with messages where they were received for r meanwhile, even if ctx has ended too.
+func (h *hub) wait(ctx context.Context, queue int64, r queue.Receive) []queue.Message {
+	me := &waiter{receive: r, turn: make(chan struct{})}
 	h.mu.Lock()
-	w := h.of(queue)
-	if w.missed || h.closed {
-		w.missed = false
-		h.looks(ctx, w)
-		return
+	if h.closed {
+		h.mu.Unlock()
+		return nil
 	}
-	c := make(chan struct{})
-	w.line = append(w.line, c)
+	w := h.of(queue)
+	w.line = append(w.line, me)
+	if w.missed {
+		h.turn(w)
+	}
 	if w.poll == nil {
 		h.armPoll(queue, w)
 	}
 	h.mu.Unlock()
 	select {
-	case <-c:
-		h.mu.Lock()
-		h.looks(ctx, w)
+	case <-me.turn:
+		return me.got
 	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	if i := slices.Index(w.line, me); i >= 0 {
+		w.line = slices.Delete(w.line, i, i+1)
+		h.mu.Unlock()
+		return nil
+	}
+	me.leaves = true
+	h.mu.Unlock()
+	if <-me.turn; len(me.got) == 0 { // it was our turn, and we are going: the next one's
 		h.mu.Lock()
-		defer h.mu.Unlock()
-		if i := slices.Index(w.line, c); i >= 0 {
-			w.line = slices.Delete(w.line, i, i+1)
-		} else {
-			h.wakeOne(w) // it was our turn, and we are going: the next one's
-		}
+		h.wakeOne(w)
+		h.mu.Unlock()
+	}
+	return me.got
+}
+
+// turn lets the first in line go to look, not too soon after the last.
+func (h *hub) turn(w *waiting) {
+	switch wait := time.Until(w.looked.Add(lookEvery)); {
+	case w.pace != nil:
+	case len(w.line) == 0:
+		w.missed = true
+	case wait > 0:
+		w.pace = time.AfterFunc(wait, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if w.pace != nil { // else it was stopped too late
+				w.pace = nil
+				h.turn(w)
+			}
+		})
+	default:
+		w.missed, w.looked = false, time.Now()
+		close(w.line[0].turn)
+		w.line = w.line[1:]
 	}
 }
 
-// looks lets one who waited go to look, not too soon after the last. It gives mu back.
-func (h *hub) looks(ctx context.Context, w *waiting) {
+// rider takes the first in line for queue to ride on a commit that has something for it, if there is one that can. It is given back by rode.
+func (h *hub) rider(queue int64) (me *waiter, seen int64) {
+	h.mu.Lock()
 	defer h.mu.Unlock()
-	if wait := time.Until(w.looked.Add(lookEvery)); wait > 0 && !h.closed {
-		w.going = true
-		h.mu.Unlock()
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
-		h.mu.Lock()
-		w.going = false
-		if ctx.Err() != nil {
-			h.wakeOne(w) // somebody else is to look
-		}
+	w := h.queues[queue]
+	if w == nil || len(w.line) == 0 || w.line[0].receive.Max <= 0 {
+		return nil, 0
 	}
-	w.looked = time.Now()
+	me, w.line = w.line[0], w.line[1:]
+	return me, w.wakes
+}
+
+// rode gives who rode what it got. If that is nothing it waits on, the first in line.
+func (h *hub) rode(queue int64, me *waiter, got []queue.Message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(got) > 0 || me.leaves || h.closed {
+		me.got = got
+		close(me.turn)
+		return
+	}
+	w := h.of(queue)
+	if w.line = slices.Insert(w.line, 0, me); w.missed {
+		h.turn(w)
+	}
 }
 
 // seen gives a number of a queue that grows with every wake-up.
@@ -112,16 +160,20 @@ func (h *hub) seen(queue int64) int64 {
 	return h.of(queue).wakes
 }
 
-// nothing says that a look that began when seen was asked found nothing.
+// nothing says that a look that began when seen was asked left nothing: who was to look need not.
 func (h *hub) nothing(queue, seen int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w := h.of(queue); w.wakes == seen {
-		w.empty = time.Now()
+		w.empty, w.missed = time.Now(), false
+		if w.pace != nil {
+			w.pace.Stop()
+			w.pace = nil
+		}
 	}
 }
 
-// still reports whether a look found nothing a moment ago, and nothing was heard of since.
+// still reports whether a look left nothing a moment ago, and nothing was heard of since.
 func (h *hub) still(queue int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,15 +196,7 @@ func (h *hub) armPoll(queue int64, w *waiting) {
 func (h *hub) wakeOne(w *waiting) {
 	w.wakes++
 	w.empty = time.Time{}
-	if w.going {
-		return
-	}
-	if len(w.line) == 0 {
-		w.missed = true
-		return
-	}
-	close(w.line[0])
-	w.line = w.line[1:]
+	h.turn(w)
 }
 
 // wake says that queue has something to receive from in on.
@@ -220,10 +264,10 @@ func (h *hub) close() {
 	h.closed = true
 	for _, w := range h.queues {
 		for _, c := range w.line {
-			close(c)
+			close(c.turn)
 		}
 		w.line = nil
-		for _, t := range []*time.Timer{w.poll, w.due} {
+		for _, t := range []*time.Timer{w.poll, w.due, w.pace} {
 			if t != nil {
 				t.Stop()
 			}

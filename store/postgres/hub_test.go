@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/onceward/onceward/queue"
 )
 
 // Many wake-ups, two who wait: they look lookEvery apart at the least, and somebody looks after the last.
@@ -18,7 +20,7 @@ func TestWaitersLookTogether(t *testing.T) {
 		for range 2 {
 			go func() {
 				for {
-					h.wait(ctx, 1)
+					h.wait(ctx, 1, queue.Receive{})
 					if ctx.Err() != nil {
 						return
 					}
@@ -57,13 +59,13 @@ func TestWaiterLeavesOnTheWay(t *testing.T) {
 		h := newHub(nil)
 		defer h.close()
 		h.wake(1, 0)
-		h.wait(t.Context(), 1) // looks now
+		h.wait(t.Context(), 1, queue.Receive{}) // looks now
 		leaving, leave := context.WithCancel(t.Context())
-		go h.wait(leaving, 1)
+		go h.wait(leaving, 1, queue.Receive{})
 		synctest.Wait()
 		looked := make(chan time.Time, 1)
 		go func() {
-			h.wait(t.Context(), 1)
+			h.wait(t.Context(), 1, queue.Receive{})
 			looked <- time.Now()
 		}()
 		synctest.Wait()
@@ -104,6 +106,46 @@ func TestStillNothing(t *testing.T) {
 		look(func() {})
 		if time.Sleep(emptyFor); h.still(1) {
 			t.Error("still nothing, long after the look")
+		}
+	})
+}
+
+// One who rides on a commit that gives it nothing waits on, the first in line; if it leaves meanwhile it is let go.
+func TestRideInVain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(nil)
+		defer h.close()
+		for _, leaves := range []bool{false, true} {
+			ctx, leave := context.WithCancel(t.Context())
+			order := make(chan string, 2)
+			for _, name := range []string{"first", "second"} {
+				ctx := ctx
+				if name == "second" {
+					ctx = t.Context()
+				}
+				go func() {
+					h.wait(ctx, 1, queue.Receive{Max: 1})
+					order <- name
+				}()
+				synctest.Wait()
+			}
+			me, _ := h.rider(1)
+			if leaves {
+				leave()
+				synctest.Wait()
+			}
+			given := time.Now()
+			h.rode(1, me, nil)
+			if synctest.Wait(); !leaves {
+				h.wake(1, 0)
+			}
+			if got := <-order; got != "first" || time.Since(given) > 2*lookEvery {
+				t.Errorf("leaves: %v: the %s went first, %v after its ride", leaves, got, time.Since(given))
+			}
+			h.wake(1, 0)
+			<-order
+			leave()
 		}
 	})
 }

@@ -84,6 +84,15 @@ func (l *lowMarks) of(queue int64, again bool) (low []time.Time, full bool) {
 	return low, false
 }
 
+// quick gives the marks for a look that others wait for, and whether it is a full one; false where that would be slow.
+func (l *lowMarks) quick(queue int64) (low []time.Time, full, ok bool) {
+	low, full = l.of(queue, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.marks[queue]
+	return low, full, !full || m == nil || m.took < lowFrom
+}
+
 // rested reports whether a full look may follow one from the marks that found nothing, for who waits. Where several wait for each message most looks find
 // nothing, and behind somebody's old transaction each full one walks over all that was consumed. So one is made in twenty times its own duration, or in two seconds: for
 // that long they wait on because of a mark, and only for what took longer than the trail to commit.

@@ -91,6 +91,8 @@ type publishing struct {
 	todo  []int                  // places of those that have no answer yet
 	keyed map[int]*queue.Publish // by place, those that have their payload for a key
 	folds map[namedQueue]int64   // queues whose messages of others' transactions come first
+	rode  bool                   // with a receive of somebody who waits (ride.go)
+	alone bool                   // no more: it failed with one
 	comes map[namedQueue]int64   // up to which wake they do: who publishes in transactions without a pause would else be waited for without an end
 }
 
@@ -115,6 +117,10 @@ func (p *publishing) run(ctx context.Context, db *DB) error {
 		known, again, err := db.publishSome(ctx, p)
 		if err != nil {
 			if !goneGroup(err) {
+				if p.rode && refused(err) { // it may be the fault of what rode on it
+					p.alone = true
+					continue
+				}
 				return err
 			}
 			if db.groupIDs.forget(); db.carried(ctx) != nil {
@@ -189,7 +195,14 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, done, err := db.publishRows(ctx, p, args)
+	start, rides, landed := time.Now(), db.rides(ctx, p), false
+	p.rode = len(rides) > 0
+	defer func() {
+		if !landed {
+			db.hub.rodeInVain(rides)
+		}
+	}()
+	rows, done, err := db.publishRows(ctx, p, args, rides)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,6 +254,8 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 	if err := errors.Join(rows.Err(), done()); err != nil {
 		return nil, nil, err
 	}
+	landed = true
+	db.rode(rides, time.Since(start), wakes)
 	db.afterCommit(ctx, func() {
 		db.ticks.changed(at, stored...)
 		for q, in := range wakes {

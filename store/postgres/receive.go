@@ -84,8 +84,9 @@ type receiveQueue struct {
 	wakes                 bool  // messages of it wait to be given their groups,
 	from                  int64 // after this wake
 
-	got   []received // with the look
-	empty bool       // the look was a full one for all that it can have, and found nothing
+	got    []received // with the look
+	looked bool       // it was one from the marks at least, for all that it can have
+	empty  bool       // the look was a full one for all that it can have, and found nothing
 }
 
 // receiveQueue looks at the queue. Of one that was known to have no groups it looks for messages in the same round trip.
@@ -129,7 +130,8 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 	switch plain := !q.grouped && !q.wakes; {
 	case plain && id == q.id:
 		db.lows.saw(id, fullLook, took, q.got)
-		if q.empty = fullLook && len(q.got) == 0; q.empty {
+		q.looked, q.empty = true, fullLook && len(q.got) == 0
+		if fullLook && db.carried(ctx) == nil && ends(column(q.got, func(m received) queue.Message { return m.Message }), r.Max) {
 			db.hub.nothing(id, seen)
 		}
 	case plain:
@@ -234,7 +236,12 @@ func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive,
 	if left <= 0 || len(*out) > 0 && bodyBytes(*out) >= queue.MaxReceiveBytes/2 {
 		return nil
 	}
-	got, full, err := db.lookPlain(ctx, q, r, left, false)
+	var got []received
+	var full bool
+	var err error
+	if !q.looked {
+		got, full, err = db.lookPlain(ctx, q, r, left, false)
+	}
 	if err == nil && !full && len(got) == 0 && len(*out) == 0 && (!r.Waits || db.lows.rested(q.id)) {
 		got, _, err = db.lookPlain(ctx, q, r, left, true)
 	}
@@ -356,17 +363,19 @@ func (db *DB) alone(ctx context.Context, fn func(ctx context.Context) error) err
 	}
 }
 
-// WaitMessages returns when the queue may have something to receive, or when ctx ends.
-func (db *DB) WaitMessages(ctx context.Context, project int64, name string) {
-	if id, known := db.plains.Load(namedQueue{project, name}); known {
-		db.hub.wait(ctx, id.(int64))
-		return
+// WaitMessages returns when the queue may have something to receive, or when ctx ends; or with what a publish of this process handed out.
+func (db *DB) WaitMessages(ctx context.Context, r queue.Receive) []queue.Message {
+	if db.carried(ctx) != nil {
+		r.Max = 0 // what another transaction receives is not this one's
+	}
+	if id, known := db.plains.Load(namedQueue{r.Project, r.Queue}); known {
+		return db.hub.wait(ctx, id.(int64), r)
 	}
 	var q receiveQueue
-	err := db.conn(ctx).QueryRow(ctx, receiveQueueSQL, project, name, math.MaxInt64).Scan(&q.id, &q.paused, &q.grouped, &q.fifo, &q.lease, &q.wakes)
+	err := db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue, math.MaxInt64).Scan(&q.id, &q.paused, &q.grouped, &q.fifo, &q.lease, &q.wakes)
 	if err != nil {
 		pause(ctx, 8) // no such queue, or no database: not at once again
-		return
+		return nil
 	}
-	db.hub.wait(ctx, q.id)
+	return db.hub.wait(ctx, q.id, r)
 }

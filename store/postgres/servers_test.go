@@ -79,7 +79,7 @@ func TestOneServerWakesAnother(t *testing.T) {
 					got <- m[0].Lease
 					return
 				}
-				b.WaitMessages(ctx, 1, "jobs")
+				b.WaitMessages(ctx, queue.Receive{Project: 1, Queue: "jobs"})
 			}
 			got <- 0
 		}()

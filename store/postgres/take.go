@@ -176,7 +176,7 @@ func (db *DB) takeApart(ctx context.Context, t webhook.Take) (*taking, error) {
 type untold struct{}
 
 // WaitDeliveries returns when there may be something to take, or ctx ends.
-func (db *DB) WaitDeliveries(ctx context.Context) { db.hub.wait(ctx, deliveriesQueue) }
+func (db *DB) WaitDeliveries(ctx context.Context) { db.hub.wait(ctx, deliveriesQueue, queue.Receive{}) }
 
 // taking is one transaction's take.
 type taking struct {

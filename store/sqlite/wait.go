@@ -8,7 +8,12 @@ import (
 )
 
 // WaitMessages returns when the queue may have something to receive, or when ctx ends.
-func (db *DB) WaitMessages(ctx context.Context, project int64, name string) {
+func (db *DB) WaitMessages(ctx context.Context, r queue.Receive) []queue.Message {
+	db.waitMessages(ctx, r.Project, r.Queue)
+	return nil
+}
+
+func (db *DB) waitMessages(ctx context.Context, project int64, name string) {
 	id := int64(0)
 	if q, err := db.Queue(ctx, project, name); err == nil {
 		id = q.ID

@@ -31,7 +31,7 @@ func TestWaitsByTheProcessClock(t *testing.T) {
 		waits := func(what string, want time.Duration) {
 			t.Helper()
 			start := time.Now()
-			db.WaitMessages(t.Context(), 1, "q")
+			db.WaitMessages(t.Context(), queue.Receive{Project: 1, Queue: "q"})
 			if d := time.Since(start); d < want || d > want+time.Millisecond {
 				t.Errorf("%s: waited %v, want %v", what, d, want)
 			}

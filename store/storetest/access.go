@@ -160,7 +160,7 @@ func closed(r *rig) {
 	want(r, "ping", fault.CodeOf(r.Ping(r.ctx)), fault.Unavailable)
 	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
 	defer cancel()
-	r.WaitMessages(ctx, 1, "jobs") // returns
+	r.WaitMessages(ctx, queue.Receive{Project: 1, Queue: "jobs"}) // returns
 	r.Store = r.in.Reopen(r.T)
 }
 

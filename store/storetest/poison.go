@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"time"
 
 	"github.com/onceward/onceward/ledger"
@@ -15,6 +16,7 @@ var poisonTests = []named{
 	{"H-Q17: one claim that cannot be reaped does not keep the others", poisonReap},
 	{"H-Q18, I9: a publish that fails between its parts leaves no part", poisonPublish},
 	{"H-Q18, I9: one publish that fails costs no other of its commit", poisonPublishOthers},
+	{"H-Q18, I1: a publish that fails once it is handed to one who waits is stored all the same", poisonHandOut},
 	{"H-W01, I9: an event that fails between its parts leaves no part", poisonSend},
 	{"H-W02: one delivery whose outcome fails costs no other of its commit", poisonSettle},
 	{"I10: an outcome whose message cannot be settled changes nothing", poisonOutcome},
@@ -32,6 +34,26 @@ func (r *rig) poison(op, table, when string) {
 	}
 	r.exec("CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'poisoned' USING ERRCODE = 'check_violation'; END $$;" +
 		"CREATE TRIGGER poison BEFORE " + op + " ON " + table + " FOR EACH ROW WHEN (" + when + ") EXECUTE FUNCTION poison()")
+}
+
+func poisonHandOut(r *rig) {
+	r.queue("jobs")
+	r.none("jobs")
+	r.none("jobs")
+	r.poison("UPDATE", "messages", "NEW.lease_no > 0")
+	ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+	defer cancel()
+	waited := make(chan []queue.Message)
+	go func() {
+		waited <- r.WaitMessages(ctx, queue.Receive{Project: r.project, Queue: "jobs", Max: 10, Visibility: time.Minute})
+	}()
+	time.Sleep(50 * time.Millisecond) // where it waits by then it is handed to it, and that fails
+	id := r.publish(queue.Publish{Queue: "jobs"})[0]
+	if m := <-waited; len(m) > 0 || ctx.Err() != nil {
+		r.Errorf("handed out %v, want to be woken with nothing: %v", ids(m), ctx.Err())
+	}
+	r.cured("messages")
+	want(r, "received", r.one("jobs", time.Minute).ID, id)
 }
 
 // cured ends that.

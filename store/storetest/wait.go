@@ -11,6 +11,9 @@ import (
 var waitTests = []named{
 	{"a waiter is woken by a publish", waiterWoken},
 	{"a waiter is let go when its context ends", waiterEnds},
+	{"I2: each message comes to one of those who wait, under one lease", waitersShare},
+	{"I1: a waiter that leaves as a message comes loses nothing", waiterLeaves},
+	{"what one who waits has no room for comes to the next at once", waitersNext},
 	{"H-Q09: with delayed work alone and every connection cut, a waiter wakes in time", waiterDelayed},
 	{"H-Q14: a store that closes lets waiters go and keeps what it answered", waiterClosed},
 }
@@ -27,7 +30,7 @@ func waiterWoken(r *rig) {
 					return
 				}
 				ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
-				r.WaitMessages(ctx, 1, "jobs")
+				r.WaitMessages(ctx, queue.Receive{Project: 1, Queue: "jobs"})
 				cancel()
 			}
 		}()
@@ -37,6 +40,105 @@ func waiterWoken(r *rig) {
 			want(r, "id", m.ID, id)
 		case <-time.After(10 * time.Second):
 			r.Fatalf("group %q: nobody was woken in 10 s", g)
+		}
+	}
+}
+
+// await receives at most n, or waits for them.
+func (r *rig) await(ctx context.Context, name string, n int) ([]queue.Message, error) {
+	c := queue.Receive{Project: r.project, Queue: name, Max: n, Visibility: time.Minute, Waits: true}
+	if m, err := r.Receive(ctx, c); len(m) > 0 || err != nil {
+		return m, err
+	}
+	return r.WaitMessages(ctx, c), nil
+}
+
+func waitersShare(r *rig) {
+	const n = 120
+	r.queue("jobs")
+	ctx, stop := context.WithTimeout(r.ctx, 30*time.Second)
+	defer stop()
+	var mu sync.Mutex
+	got := map[int64]int{}
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				m, _ := r.await(ctx, "jobs", 1+i)
+				mu.Lock()
+				for _, m := range m {
+					got[m.ID] += m.Lease
+				}
+				if len(got) == n {
+					stop()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range 4 {
+		all.Go(func() {
+			for k := range n / 4 {
+				if _, err := r.Publish(r.ctx, queue.Publish{Project: r.project, Queue: "jobs", Priority: (i + k) % 3, Body: []byte("{}")}); err != nil {
+					r.Errorf("publish: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	want(r, "messages that came", len(got), n)
+	for id, leases := range got {
+		want(r, "leases of "+itoa(id), leases, 1)
+	}
+}
+
+func waiterLeaves(r *rig) {
+	r.queue("jobs")
+	for i := range 40 {
+		ctx, leave := context.WithCancel(r.ctx)
+		left := make(chan []queue.Message)
+		go func() {
+			m, _ := r.await(ctx, "jobs", 10)
+			left <- m
+		}()
+		if i%4 > 0 {
+			time.Sleep(time.Duration(i%4) * time.Millisecond) // it may wait by then
+		}
+		go leave()
+		id := r.publish(queue.Publish{Queue: "jobs"})[0]
+		m := <-left
+		if len(m) == 0 {
+			m = []queue.Message{r.soon("jobs", time.Minute)}
+		}
+		want(r, "received", ids(m)[0], id)
+		want(r, "lease", m[0].Lease, 1)
+		r.applied(act(queue.Ack, m[0]))
+	}
+}
+
+func waitersNext(r *rig) {
+	r.queue("jobs")
+	r.none("jobs")
+	for range 5 {
+		got := make(chan int, 2)
+		for range 2 {
+			go func() {
+				for r.ctx.Err() == nil {
+					if m, err := r.await(r.ctx, "jobs", 1); len(m) > 0 || err != nil {
+						got <- len(m)
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(20 * time.Millisecond) // they may wait by then
+		r.publish(bodies("jobs", 2)...)
+		for range 2 {
+			select {
+			case <-got:
+			case <-time.After(10 * time.Second):
+				r.Fatal("a message was left that nobody was told of")
+			}
 		}
 	}
 }
@@ -58,7 +160,7 @@ func waiterDelayed(r *rig) {
 					return
 				}
 				ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
-				r.WaitMessages(ctx, 1, name)
+				r.WaitMessages(ctx, queue.Receive{Project: 1, Queue: name})
 				cancel()
 			}
 		}()
@@ -87,7 +189,7 @@ func waiterEnds(r *rig) {
 	ctx, cancel := context.WithTimeout(r.ctx, 50*time.Millisecond)
 	defer cancel()
 	done := make(chan struct{})
-	go func() { r.WaitMessages(ctx, 1, "jobs"); close(done) }()
+	go func() { r.WaitMessages(ctx, queue.Receive{Project: 1, Queue: "jobs"}); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(5 * time.Second):
@@ -105,7 +207,7 @@ func waiterClosed(r *rig) {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
 			defer cancel()
-			s.WaitMessages(ctx, 1, "jobs")
+			s.WaitMessages(ctx, queue.Receive{Project: 1, Queue: "jobs"})
 			if ctx.Err() != nil {
 				r.Error("a waiter was not let go")
 			}

@@ -38,8 +38,23 @@ var ofCallers = []mutant{
 	},
 	{
 		id: "waiters-look-together", holds: "I16", out: "what comes while one who waited is on his way to look is his (on SQLite waiters have another way)",
-		edits:  []edit{{file: "store/postgres/hub.go", old: "\tif w.going {\n", new: "\tif w.going && w.wakes < 0 {\n"}},
+		edits:  []edit{{file: "store/postgres/hub.go", old: "\tcase wait > 0:\n", new: "\tcase wait > time.Hour:\n"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestWaitersLookTogether", "two looks 0s apart"}},
+	},
+	{
+		id: "ride-not-again", holds: "I1", out: "a publish that failed with the receive of one who waits is stored without it (on SQLite none is handed out so)",
+		edits:  []edit{{file: "store/postgres/publish.go", old: "p.alone = true", new: "p.alone = false"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSuite/poison/H-Q18,_I1", "a row moved between look and lock"}},
+	},
+	{
+		id: "ride-tells-of-the-rest", holds: "I16", out: "what one who waited had no room for is told of (on SQLite all are told)",
+		edits:  []edit{{file: "store/postgres/ride.go", old: "in <= 0 && ends(got, r.receive.Max)", new: "in <= 0 && r.full"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestHandedOutIsNotLookedFor", "after 2 of at most 2"}},
+	},
+	{
+		id: "ride-lets-go", holds: "I16", out: "one who left while it rode is let go by a commit that has nothing for it (on SQLite nobody rides)",
+		edits:  []edit{{file: "store/postgres/hub.go", old: "|| me.leaves ", new: "|| me.leaves && len(got) > 0 "}},
+		caught: []catch{{onPostgres, "store/postgres", "TestRideInVain", "after its ride"}},
 	},
 	{
 		id: "still-nothing", holds: "I16", out: "a look that a wake-up came into says nothing of the queue (on SQLite each look is made)",
