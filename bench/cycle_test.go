@@ -224,7 +224,7 @@ func httpCycle(b *testing.B, s *server) func(batch int) {
 		var got struct {
 			Items []struct {
 				Receipt string `json:"receipt_handle"`
-			}
+			} `json:"items"`
 		}
 		s.post(b, "/v1/queue/consume", fmt.Appendf(nil, `{"queue":"jobs","max_messages":%d}`, batchSize), &got)
 		if len(got.Items) != batchSize {
