@@ -29,14 +29,20 @@ type settings struct {
 }
 
 func main() {
+	debug.SetGCPercent(400) // as the program does: callers and peers in the process would collect what is some MiB a hundred times a second
+	var part func() error   // of the benchmark, in a process of its own
 	if url := os.Getenv(loopTo); url != "" {
-		if err := sendLoop(url, os.Args[1]); err != nil {
+		part = func() error { return sendLoop(url, os.Args[1]) }
+	} else if os.Getenv(bareServer) != "" {
+		part = serveBare
+	}
+	if part != nil {
+		if err := part(); err != nil {
 			fmt.Fprintln(os.Stderr, "peers:", err)
 			os.Exit(1)
 		}
 		return
 	}
-	debug.SetGCPercent(400) // as the program does: callers and peers in the process would collect what is some MiB a hundred times a second
 	var s settings
 	var only, cases, out, page string
 	flag.IntVar(&s.Rounds, "rounds", 5, "rounds")

@@ -55,7 +55,13 @@ func (s *oncewardSubject) post(ctx context.Context, path string, body []byte, to
 }
 
 func (s *oncewardSubject) enqueue(ctx context.Context, i int64, body []byte) error {
-	return s.post(ctx, "/v1/queue/publish", fmt.Appendf(nil, `{"queue":"bench","payload":%s,"idempotency_key":"k%d"}`, body, i), nil)
+	return s.post(ctx, publishPath, publishBody(i, body), nil)
+}
+
+const publishPath = "/v1/queue/publish"
+
+func publishBody(i int64, body []byte) []byte {
+	return fmt.Appendf(nil, `{"queue":"bench","payload":%s,"idempotency_key":"k%d"}`, body, i)
 }
 
 func (s *oncewardSubject) enqueueMany(ctx context.Context, from int64, bodies [][]byte) error {

@@ -44,6 +44,7 @@ func peers() []peer {
 		{inProcess + "sqlite", "the same on SQLite", ledger, "", []string{"cycle"}, onBenchmark("sqlite")},
 		{inProcess + "postgres-4", "on PostgreSQL again, four at a time, the bare statements on four connections", ledger, "", []string{"cycle"}, onBenchmark("postgres-4")},
 		{"bare-insert", "a row of the bare driver, 64 connections, no key", "nothing", "it is the floor: a row without a queue, a key or a lease.", split("enqueue,fill"), onSubject(openBare)},
+		{"bare-http", "a server of net/http alone, that reads such a call, gives such an answer and stores nothing", "nothing", "it stores nothing: what it leaves of the machine is all that a store can have.", []string{"enqueue"}, onSubject(openBareHTTP)},
 		{"bare-post", "a loop of 64 senders by net/http alone, that signs and records nothing", "nothing", "", []string{"deliver"}, onBareLoop(false)},
 		{"bare-post-apart", "the same loop in a process of its own, as the server is, apart from the receiver", "nothing", "", []string{"deliver"}, onBareLoop(true)},
 		{"river", "in process, 500 workers, fetch cooldown 1 ms", "unique jobs if asked; no ledger", "its batch is one COPY-like insert of one row a job, without a key that must be looked up and kept; it runs in the process, without HTTP.", split(all), onSubject(openRiver)},

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(loopTo) != "" {
+	if os.Getenv(loopTo) != "" || os.Getenv(bareServer) != "" {
 		main()
 		return
 	}
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 // The benchmark runs: each case of ours on both stores, and of those peers that need no other program, at a size that says nothing about speed.
 func TestItRuns(t *testing.T) {
 	s := settings{Rounds: 1, Jobs: 200, Seconds: 0.2, Callers: 8, Batch: 20, Size: 128, Rate: 100, Span: 0.2, Deliveries: 50, Cycles: 1000, Quiet: 1e9}
-	who := []string{"onceward-postgres", "onceward-sqlite", inProcess + "sqlite", "bare-insert", "bare-post", "bare-post-apart", "goqite", "river"}
+	who := []string{"onceward-postgres", "onceward-sqlite", inProcess + "sqlite", "bare-insert", "bare-http", "bare-post", "bare-post-apart", "goqite", "river"}
 	dir := t.TempDir()
 	out, page := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "page.md")
 	text, err := os.ReadFile(pagePath)
