@@ -24,6 +24,11 @@ func (w *world) call(method, path string, body any) answer {
 
 // callOr is a call whose answer may be lost.
 func (w *world) callOr(lost bool, method, path string, body any) answer {
+	return w.callBy(apiKey, lost, method, path, body)
+}
+
+// callBy is one by a key.
+func (w *world) callBy(key string, lost bool, method, path string, body any) answer {
 	b, asItIs := body.([]byte)
 	if body != nil && !asItIs {
 		var err error
@@ -35,7 +40,7 @@ func (w *world) callOr(lost bool, method, path string, body any) answer {
 	if err != nil {
 		panic(err)
 	}
-	q.Header.Set("Authorization", "Bearer "+apiKey)
+	q.Header.Set("Authorization", "Bearer "+key)
 	q.Header.Set("Content-Type", "application/json")
 	a, err := w.client.Do(q)
 	if lost {

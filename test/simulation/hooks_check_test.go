@@ -134,7 +134,7 @@ func (w *world) ladder(d *sentDelivery, got shownDelivery, made map[int]*post) {
 			if before.Outcome == "delivered" || before.Class == "permanent" {
 				w.fail("%s to %s is tried again after %s: %+v", d.event, h.name, before.Outcome, got.Attempts)
 			}
-			if a.Started.Before(before.Next) {
+			if a.Started.Before(before.Next) && !a.Started.Before(w.back) {
 				w.fail("attempt %d of %s to %s begins at %s, before its time, %s", a.Attempt, d.event, h.name, a.Started, before.Next)
 			}
 			w.punctual(d, before.Next, a)
@@ -178,7 +178,7 @@ func (w *world) ladder(d *sentDelivery, got shownDelivery, made map[int]*post) {
 // punctual sees that an attempt began when it was due, if nothing kept it: no outage, no disabling, and a free slot.
 func (w *world) punctual(d *sentDelivery, due time.Time, a shownAttempt) {
 	h, late := d.host, due.Add(2*soon)
-	if a.Started.Before(late) || w.disturbed(due.Add(-time.Minute), a.Started) {
+	if a.Started.Before(w.back) || a.Started.Before(late) || w.disturbed(due.Add(-time.Minute), a.Started) {
 		return
 	}
 	h.mu.Lock()

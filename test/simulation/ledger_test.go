@@ -19,6 +19,7 @@ type work struct {
 	next    time.Time // before which nobody is granted it
 	opID    string
 	done    bool
+	ended   time.Time // since it is done
 	result  string
 	effects int  // that took place, of a once; a receiver that knows the key counts an idempotent one once
 	retried bool // a person said so
@@ -150,7 +151,7 @@ func (w *world) report(k *work, fence int64, kind int) {
 			w.fail("%s was done, and is done again under fence %d", k.key, fence)
 		}
 		if g.Applied && !was {
-			k.done, k.held, k.result = true, false, fmt.Sprintf(`{"by":%d}`, fence)
+			k.done, k.held, k.result, k.ended = true, false, fmt.Sprintf(`{"by":%d}`, fence), w.now()
 		}
 	}
 }
@@ -209,7 +210,7 @@ func (w *world) settleWorks() {
 				}
 				w.must("POST", "ledger/begin", fields{"scope": "sim", "key": k.key, "fence": v.Fence, "lease_seconds": 60}, nil)
 				w.must("POST", "ledger/complete", fields{"scope": "sim", "key": k.key, "fence": v.Fence, "result": 1}, nil)
-				k.done, k.result = true, "1"
+				k.done, k.result, k.ended = true, "1", w.now()
 				continue
 			}
 			if v.Verdict != "busy" {

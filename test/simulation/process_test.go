@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/account"
 )
 
 const (
@@ -35,7 +37,8 @@ func (w *world) start() {
 	var err error
 	p.server, err = onceward.New(context.Background(), onceward.Config{
 		Store: "sqlite:" + w.file, APIKey: apiKey, SecretsKey: make([]byte, 32), AllowPrivateNetworks: true, Grace: w.grace,
-		Logger: slog.New(complaints{w}),
+		PublishPrice: account.USD(math.Round(w.price * 1e9)),
+		Logger:       slog.New(complaints{w}),
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c, err := w.net.dial(ctx, network, addr)
 			if err == nil && !p.calls.add(c.(*conn)) {

@@ -10,6 +10,7 @@ import (
 type queueModel struct {
 	name       string
 	fifo       bool
+	content    bool // its payloads are keys
 	visibility time.Duration
 	most       int // receives
 	retention  time.Duration

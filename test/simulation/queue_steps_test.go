@@ -1,10 +1,14 @@
 package simulation
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // buildQueues makes the queues.
 func (w *world) buildQueues() {
-	for _, q := range []*queueModel{{name: "jobs"}, {name: "rows", fifo: true}} {
+	for _, q := range []*queueModel{{name: "jobs"}, {name: "rows", fifo: true}, {name: "facts", content: true}} {
 		q.visibility = time.Duration(2+w.dice.IntN(60)) * time.Second
 		q.most, q.retention, q.window = 1+w.dice.IntN(4), time.Duration(1+w.dice.IntN(2))*24*time.Hour, time.Duration(60+w.dice.IntN(240))*time.Second
 		q.keys = map[string]*publishKey{}
@@ -14,7 +18,7 @@ func (w *world) buildQueues() {
 		}
 		w.must("POST", "queue/create", fields{
 			"name": q.name, "type": kind, "max_receive_count": q.most, "visibility_timeout_default": seconds(q.visibility),
-			"message_retention_days": q.retention.Hours() / 24, "dedup_window_seconds": seconds(q.window),
+			"message_retention_days": q.retention.Hours() / 24, "dedup_window_seconds": seconds(q.window), "content_dedup": q.content,
 		}, nil)
 		q.kept = time.Duration(1+w.dice.IntN(3)) * 24 * time.Hour
 		w.must("POST", "queue/update/"+q.name+"-dlq", fields{"message_retention_days": q.kept.Hours() / 24}, nil)
@@ -24,15 +28,7 @@ func (w *world) buildQueues() {
 
 // publish publishes something, perhaps under a key that was used before, and perhaps hears no answer.
 func (w *world) publish(q *queueModel) {
-	m := &message{queue: q, name: w.name("m")}
-	if q.fifo {
-		m.group = string(rune('a' + w.dice.IntN(4)))
-	} else {
-		m.priority = w.dice.IntN(10) * w.dice.IntN(2)
-	}
-	if w.chance(4) {
-		m.delay = time.Duration(w.dice.IntN(90)) * time.Second
-	}
+	m := w.draw(q)
 	key := ""
 	if w.chance(2) {
 		key = string(rune('k' + w.dice.IntN(6)))
@@ -43,23 +39,66 @@ func (w *world) publish(q *queueModel) {
 	}
 }
 
+// draw makes a message to be published.
+func (w *world) draw(q *queueModel) *message {
+	m := &message{queue: q, name: w.name("m")}
+	if q.fifo {
+		m.group = string(rune('a' + w.dice.IntN(4)))
+	} else {
+		m.priority = w.dice.IntN(10) * w.dice.IntN(2)
+	}
+	if w.chance(4) {
+		m.delay = time.Duration(w.dice.IntN(90)) * time.Second
+	}
+	return m
+}
+
+// body is what a publish of the message says, beside its queue and key.
+func (m *message) body() fields {
+	b := fields{"payload": fields{"name": m.name, "work": m.work}, "delay_seconds": seconds(m.delay)}
+	if m.queue.fifo {
+		b["message_group_id"] = m.group
+	} else {
+		b["priority"] = m.priority
+	}
+	return b
+}
+
+// stored notes that the message was stored.
+func (w *world) stored(m *message, id, key string) {
+	q := m.queue
+	q.places++
+	m.order, m.place = q.places, q.places
+	m.id, m.published, m.visible = id, w.now(), w.now().Add(m.delay)
+	m.expires = m.visible.Add(q.retention)
+	q.messages = append(q.messages, m)
+	if key != "" {
+		q.keys[key] = &publishKey{m, w.now().Add(q.window)}
+	}
+}
+
 // publishAs publishes m as it is under the key, whatever was published under it before.
 func (w *world) publishAs(q *queueModel, m *message, key string) {
 	if w.process == nil {
 		return
 	}
+	if q.content {
+		key = "of " + m.name
+	}
 	if k := q.keys[key]; m.order > 0 && (k == nil || k.m != m || !w.now().Before(k.until)) {
 		m = &message{queue: q, name: w.name("m"), group: m.group, priority: m.priority, delay: m.delay} // its window is over: it would be another
 	}
-	body := fields{"queue": q.name, "payload": fields{"name": m.name, "work": m.work}, "delay_seconds": seconds(m.delay)}
-	if q.fifo {
-		body["message_group_id"] = m.group
-	} else {
-		body["priority"] = m.priority
+	body := m.body()
+	body["queue"] = q.name
+	if q.content { // the payload is the key, however it is written
+		key = "of " + m.name
+		body["payload"] = json.RawMessage(fmt.Sprintf("{ \"work\":\"\",\n \"name\": %q}", m.name))
 	}
 	var first *publishKey
 	if key != "" {
-		body["idempotency_key"] = key
+		if !q.content {
+			body["idempotency_key"] = key
+		}
 		if first = q.keys[key]; first != nil && !w.now().Before(first.until) {
 			first = nil
 		}
@@ -87,14 +126,7 @@ func (w *world) publishAs(q *queueModel, m *message, key string) {
 		w.fail("publish of %s to %s: %d %s, replay %v", m.name, q.name, a.status, a.code, a.replay)
 		return
 	}
-	q.places++
-	m.order, m.place = q.places, q.places
-	m.id, m.published, m.visible = got.ID, w.now(), w.now().Add(m.delay)
-	m.expires = m.visible.Add(q.retention)
-	q.messages = append(q.messages, m)
-	if key != "" {
-		q.keys[key] = &publishKey{m, w.now().Add(q.window)}
-	}
+	w.stored(m, got.ID, key)
 }
 
 // consume receives from a queue, perhaps without hearing what, and has each message handled.

@@ -14,7 +14,7 @@ import (
 var (
 	seeds = flag.Int("seeds", inTest, "how many seeds are run, from `seed` on")
 	first = flag.Uint64("seed", 1, "the first seed")
-	steps = flag.Int("steps", 60, "steps of a run, before all comes to rest")
+	steps = flag.Int("steps", 50, "steps of a run, before all comes to rest")
 	trace = flag.Bool("trace", false, "print what is seen of a run")
 )
 

@@ -9,12 +9,24 @@ func (w *world) build() {
 	w.buildQueues()
 	w.buildHosts()
 	w.buildPushes()
+	w.buildTasks()
+	w.buildNeighbours()
 }
 
 // step is one step of the run, drawn.
 func (w *world) step() {
 	q, h := w.queues[w.dice.IntN(len(w.queues))], w.hosts[w.dice.IntN(len(w.hosts))]
-	switch n := w.dice.IntN(100); {
+	switch n := w.dice.IntN(124); {
+	case n >= 118:
+		w.neighbour()
+	case n >= 112:
+		w.task()
+	case n >= 108:
+		w.waitFor(q)
+	case n >= 104:
+		w.burst(q)
+	case n >= 100:
+		w.publishBatch(q)
 	case n < 26:
 		w.publish(q)
 	case n < 54:
@@ -58,7 +70,13 @@ func (w *world) outage() {
 	case 1:
 		pause = time.Duration(w.dice.IntN(3600)) * time.Second
 	}
+	back := false
 	if w.chance(2) {
+		back = w.chance(2)
+		for _, q := range w.queues { // what the server has done of itself by now is certain
+			w.living(q, false)
+			back = back && !w.unsure(q)
+		}
 		w.say("the server is cut off, for %v", pause)
 		w.cut()
 	} else {
@@ -66,6 +84,9 @@ func (w *world) outage() {
 		w.stop()
 	}
 	w.after(pause, func() {
+		if back {
+			w.clockBack()
+		}
 		w.up()
 		w.say("the server is up")
 	})
@@ -99,7 +120,10 @@ func (w *world) settle() {
 	}
 	w.settlePushes()
 	w.settleWorks()
+	w.settleTasks()
+	w.settleNeighbours()
 	w.settleHosts()
+	w.forget()
 }
 
 // drain acks what there is, and sends dead letters back.

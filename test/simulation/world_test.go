@@ -43,7 +43,11 @@ type world struct {
 	sent   []*sentEvent
 	works  map[string]*work
 	pushes *pushes
-	serial int // of names
+	tasks  *tasks
+	theirs *neighbours
+	price  float64   // of a publish
+	back   time.Time // what the store dates before this was dated by a clock that was set back since
+	serial int       // of names
 
 	mu    sync.Mutex
 	trace []line
@@ -75,6 +79,9 @@ func run(dir string, seed uint64, steps int) outcome {
 	w := &world{
 		seed: seed, dice: rand.New(rand.NewPCG(seed, 1)), net: network{hosts: map[string]*listener{}}, file: filepath.Join(dir, "0.db"),
 		begun: time.Now(), works: map[string]*work{},
+	}
+	if w.chance(2) {
+		w.price = float64(1+w.dice.IntN(9)) / 1000
 	}
 	w.grace = time.Duration(1+w.dice.IntN(18)) * time.Second
 	w.client = &http.Client{Transport: &http.Transport{DialContext: w.net.dial, DisableKeepAlives: true}}
