@@ -110,7 +110,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 }
 
 // A run of fewer than full times each takes a part of the matrix alone, by its seed.
-const full, part = 10, 8
+const full, part = 10, 10
 
 // series gives what there is to play on each store.
 func (c Config) series(grounds map[string]func() (ground, error)) (all []*series) {
