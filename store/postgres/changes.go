@@ -28,6 +28,8 @@ type changes struct {
 	claims  map[int64]*claim // locked, by id
 	touched map[int64]*claim // of them, those to save
 	rows    map[int64]*queue.Row
+	done    []int64        // claims of deliveries that are done, and of which nothing else changed
+	granted []*claim       // claims of deliveries of which a grant changed what it does, and nothing else
 	links   []*queue.Row   // of which nothing changes but the claim that they carry
 	gone    map[int64]bool // messages to delete
 	groups  map[int64]*groupChange
@@ -190,7 +192,8 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 		return err
 	}
 	b := &pgx.Batch{}
-	var sends, stored, fresh []*claim
+	sends := queueGrants(b, ch.granted)
+	var stored, fresh []*claim
 	for _, c := range byID(ch.touched) {
 		switch {
 		case c.kind == ofDelivery:
@@ -202,6 +205,9 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 		}
 	}
 	queueSaveClaims(b, saveSendsSQL, sends)
+	if len(ch.done) > 0 {
+		b.Queue(doneClaimsSQL, ch.done, ch.tx.now)
+	}
 	queueSaveClaims(b, saveClaimsSQL, stored)
 	queueInsertClaims(b, fresh)
 	queueNotes(b, ch.notes)

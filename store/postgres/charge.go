@@ -31,8 +31,12 @@ var _ account.Store = (*DB)(nil)
 func (db *DB) publishRows(ctx context.Context, p *publishing, args []any, rides []*ride) (rows pgx.Rows, done func() error, err error) {
 	items, todo := p.items, p.todo
 	paid := slices.ContainsFunc(todo, func(i int) bool { return items[i].Price > 0 })
+	text := publishPlainSQL
+	if slices.ContainsFunc(todo, func(i int) bool { return items[i].Group != "" }) {
+		text = publishSQL
+	}
 	if !paid && len(rides) == 0 {
-		rows, err = db.conn(ctx).Query(ctx, publishSQL, args...)
+		rows, err = db.conn(ctx).Query(ctx, text, args...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -43,7 +47,7 @@ func (db *DB) publishRows(ctx context.Context, p *publishing, args []any, rides 
 		b.Queue(creditLockSQL, column(todo, func(i int) int64 { return items[i].Project }))
 		b.Queue(publishPaidSQL, append(args, alike(todo, func(i int) int64 { return int64(items[i].Price) }))...)
 	} else {
-		b.Queue(publishSQL, args...)
+		b.Queue(text, args...)
 	}
 	db.queueRides(b, rides)
 	sent := db.conn(ctx).SendBatch(ctx, b)

@@ -108,7 +108,11 @@ func (s *settling) rule(o *webhook.Outcome) (ledger.Applied, error) {
 	if before == ledger.Done {
 		return a, nil // the same word again
 	}
-	s.saveClaim(c)
+	if c.State == ledger.Done && s.touched[c.ID] == nil {
+		s.done = append(s.done, c.ID)
+	} else {
+		s.saveClaim(c)
+	}
 	s.attempt(o, c, before)
 	if o.Disable != "" {
 		s.disable[o.Job.Endpoint.ID] = refusal{o.Disable, o.Job.Endpoint.URL}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 var (
 	publishSQL      = stmt("publish")
+	publishPlainSQL = regexp.MustCompile(`(?m)^.* --g\n`).ReplaceAllString(strings.ReplaceAll(publishSQL, "\n--p ", "\n    "), "")
 	publishKnownSQL = stmt("publish_known")
 )
 

@@ -238,7 +238,10 @@ func (k *taking) rule(m takenMessage, t webhook.Take, grant string) (ledger.Verd
 	if r.Lapsed {
 		k.dead = append(k.dead, deadHolder(&was, m.Row, now))
 	}
-	if r.Changed {
+	switch {
+	case r.Verdict == ledger.Granted && was.MessageID == m.ID:
+		k.changes.granted = append(k.changes.granted, c)
+	case r.Changed:
 		k.saveClaim(c)
 	}
 	switch r.Verdict {

@@ -6,6 +6,7 @@
 -- queue is fifo and has messages that come first and wait for their groups (wakes_fold.sql): those up to the wake $14. Of the last two all of a queue, so that they keep their order.
 -- Of a known one publish_known.sql, with a fresh snapshot, has the first answer. A group that has gone fails the CHECK of prio, and with it
 -- the whole statement, which is sent again once the group is made.
+-- What ends with --g is left out, and what begins with --p put in, where no message has a group: most have none, and a fifth of the statement is that.
 -- What begins with --$ is part of it where publishing has a price alone (charge.go): $15 price. A message that its project cannot pay is answered credit.
 WITH i AS MATERIALIZED (
   SELECT n, coalesce(project, ($1::bigint[])[1]) AS project, coalesce(queue, ($2::text[])[1]) AS queue, body, coalesce(headers, ($4::text[])[1]) AS headers,
@@ -62,25 +63,26 @@ WITH i AS MATERIALIZED (
 --$ ), u AS (
 --$   INSERT INTO usage_deltas (project, day, messages, cost)
 --$   SELECT project, (now() AT TIME ZONE 'UTC')::date, count(*), sum(price) FROM w WHERE price > 0 GROUP BY 1
-), gl AS MATERIALIZED (                                -- groups in one lock order
-  SELECT g.id, n.vis, n.tick FROM groups g
-  JOIN (SELECT gid, qid, min(vis) AS vis, min(tick) AS tick FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = n.gid AND g.tick >= n.tick AND g.queue = n.qid
-  ORDER BY g.id FOR UPDATE OF g
+), gl AS MATERIALIZED ( -- groups in one lock order --g
+  SELECT g.id, n.vis, n.tick FROM groups g --g
+  JOIN (SELECT gid, qid, min(vis) AS vis, min(tick) AS tick FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = n.gid AND g.tick >= n.tick AND g.queue = n.qid --g
+  ORDER BY g.id FOR UPDATE OF g --g
 ), m AS (
   INSERT INTO messages (id, project, queue, gid, prio, place, max_receives, vis, published_at, origin_at, expires_at, retention_s)
-  SELECT id, project, qid, nullif(gid, 0), CASE WHEN gid = 0 OR gid IN (SELECT id FROM gl) THEN prio ELSE -1 END,
-         CASE WHEN fifo AND gid IN (SELECT id FROM gl) THEN nextval('message_seq') END, max_receives, vis, now(), -- the place, once the groups are locked
-
+  SELECT id, project, qid,
+         nullif(gid, 0), CASE WHEN gid = 0 OR gid IN (SELECT id FROM gl) THEN prio ELSE -1 END, --g
+         CASE WHEN fifo AND gid IN (SELECT id FROM gl) THEN nextval('message_seq') END, -- the place, once the groups are locked --g
+--p      NULL, prio, NULL,
+         max_receives, vis, now(),
          coalesce(nullif(origin, '0001-01-01Z'), now()), vis + retention_s * interval '1 s', retention_s
   FROM w ORDER BY n
-  RETURNING id
 ), b AS (
   INSERT INTO bodies (id, body, headers) SELECT id, body, nullif(headers, '')::jsonb FROM w
-), gu AS (
-  UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick())
-  FROM gl WHERE g.id = gl.id AND g.tick >= gl.tick
+), gu AS ( --g
+  UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick()) --g
+  FROM gl WHERE g.id = gl.id AND g.tick >= gl.tick --g
 )
-SELECT j.id, CASE WHEN j.id IN (SELECT id FROM m) THEN 'stored' WHEN j.known THEN 'known' WHEN j.refused IS NOT NULL THEN j.refused WHEN j.held THEN 'held'
+SELECT j.id, CASE WHEN j.id IN (SELECT id FROM w) THEN 'stored' WHEN j.known THEN 'known' WHEN j.refused IS NOT NULL THEN j.refused WHEN j.held THEN 'held'
 --$           WHEN j.id NOT IN (SELECT id FROM p) THEN 'credit'
               ELSE 'known' END,
        now(), j.vis, coalesce(j.qid, 0), coalesce(j.retention_s, 0)
