@@ -48,7 +48,7 @@ test-driver:
 
 # The race detector sleeps a second at each program's end, and the tests run the program hundreds of times.
 test-race:
-	GORACE=atexit_sleep_ms=10 go test -race -timeout 20m ./...
+	GORACE=atexit_sleep_ms=10 go test -race -timeout 40m ./...
 
 # A module of its own: does the benchmark beside others run, and is docs/performance.md what its results say?
 test-peers:

@@ -44,7 +44,7 @@ func Database(t testing.TB) string {
 			t.Fatalf("this test needs PostgreSQL: %v", err)
 		}
 		if server = c.URL("postgres"); shared.prepared {
-			from = " TEMPLATE " + template
+			from = " STRATEGY file_copy TEMPLATE " + template // two thirds of what it costs through the log, where nothing is flushed
 		}
 	}
 	db, err := withDatabase(server, name)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -91,8 +92,14 @@ func given(e webhook.NewEvent) string {
 	return e.EventID
 }
 
-// publishAreas are the suite's parts that publish and send most.
-var publishAreas = []string{"audit", "publish", "content", "receive", "wait", "events", "account"}
+// publishAreas are the suite's parts that are about publishing and sending; at length, all that publish and send much.
+func publishAreas() []string {
+	areas := []string{"publish", "content", "events", "account"}
+	if os.Getenv("ONCEWARD_TEST_LONG") != "" {
+		areas = append(areas, "audit", "receive", "wait")
+	}
+	return areas
+}
 
 // suiteByCallers runs the suite's parts that publish and send, in transactions of callers.
 func suiteByCallers(t *testing.T, like byCallers) {
@@ -132,7 +139,7 @@ func suiteByCallers(t *testing.T, like byCallers) {
 func TestSuiteInCallersTransactions(t *testing.T) {
 	t.Parallel()
 	suiteByCallers(t, byCallers{
-		areas: publishAreas,
+		areas: publishAreas(),
 		publish: func(ctx context.Context, s *byCallers, tx pgx.Tx, items []queue.Publish) (out []queue.Published, err error) {
 			for _, p := range items {
 				if err := s.priced(ctx, p.Price); err != nil {

@@ -20,7 +20,7 @@ import (
 func TestSuiteBySQL(t *testing.T) {
 	t.Parallel()
 	suiteByCallers(t, byCallers{
-		areas:  publishAreas,
+		areas:  publishAreas(),
 		opened: func(ctx context.Context, url string) error { _, err := Functions(ctx, url, true); return err },
 		publish: func(ctx context.Context, s *byCallers, tx pgx.Tx, items []queue.Publish) ([]queue.Published, error) {
 			out, seen := make([]queue.Published, len(items)), map[int64]bool{}

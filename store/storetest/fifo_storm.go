@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,12 +77,16 @@ func (s *fifoStormer) run() {
 		cutter.Go(func() { s.cut(over) })
 	}
 	var wg sync.WaitGroup
+	rounds := 60
+	if len(s.servers) > 1 && os.Getenv("ONCEWARD_TEST_LONG") == "" {
+		rounds = 24 // each with its sweep, by each server
+	}
 	for w := range max(3, len(s.servers)) {
-		wg.Go(func() { s.publishes(w, 40) })
+		wg.Go(func() { s.publishes(w, rounds*2/3) })
 		wg.Go(func() {
 			on := s.servers[w%len(s.servers)]
 			rng := rand.New(rand.NewPCG(8, uint64(w)))
-			for range 60 {
+			for range rounds {
 				s.consumes(on, rng, 20*time.Millisecond, true)
 				if _, err := on.Sweep(r.ctx, 20); err != nil && s.cuts == "" {
 					r.Errorf("sweep: %v", err)
