@@ -232,7 +232,7 @@ func grantTooOld(r *rig) {
 func grantRetry(r *rig) {
 	a := r.ask(r.call("k"), ledger.Granted)
 	w := word(a, ledger.Definite)
-	w.RetryIn, w.Error = 150*time.Millisecond, "503"
+	w.RetryIn, w.Error = time.Second, "503"
 	r.say(w, ledger.Retry)
 	c := r.find("k")
 	want(r, "error", c.LastError, "503")

@@ -44,7 +44,7 @@ var ofCallers = []mutant{
 	{
 		id: "ride-not-again", holds: "I1", out: "a publish that failed with the receive of one who waits is stored without it (on SQLite none is handed out so)",
 		edits:  []edit{{file: "store/postgres/publish.go", old: "p.alone = true", new: "p.alone = false"}},
-		caught: []catch{{onPostgres, "store/postgres", "TestSuite/poison/H-Q18,_I1", "a row moved between look and lock"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSuite/poison/H-Q18, I1: a publish that fails once it is handed to one who waits is stored all the same", "a row moved between look and lock"}},
 	},
 	{
 		id: "ride-tells-of-the-rest", holds: "I16", out: "what one who waited had no room for is told of (on SQLite all are told)",
