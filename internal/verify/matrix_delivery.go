@@ -53,20 +53,26 @@ var stops = []struct {
 	{"settle, its reply lost", failpoint.AfterCommit + ": job:settle_deliveries|commitOutcomes", sentOnce, sentOnce, sentOnce, sentOnce, false},
 }
 
+// endOf picks the end that a policy has after what follows.
+func endOf(policy string, h how, idempotent, once, idempotentWoken, onceWoken end) end {
+	switch {
+	case policy == "once" && h == woken:
+		return onceWoken
+	case policy == "once":
+		return once
+	case h == woken:
+		return idempotentWoken
+	}
+	return idempotent
+}
+
 func deliveryCells(h how) (all []kase) {
 	for _, p := range stops {
 		for _, policy := range []string{"idempotent", "once"} {
-			want := p.idempotent
-			switch {
-			case policy == "once" && h == woken:
-				want = p.onceWoken
-			case policy == "once":
-				want = p.once
-			case p.onlyOnce:
+			if p.onlyOnce && policy != "once" {
 				continue
-			case h == woken:
-				want = p.idempotentWoken
 			}
+			want := endOf(policy, h, p.idempotent, p.once, p.idempotentWoken, p.onceWoken)
 			add := func(only string, want end) {
 				all = append(all, named(cell{at: p.at, how: h, only: only, want: want.String()}, func(ctx context.Context, r *run, c *cell) error {
 					return playDelivery(ctx, r, c, policy, want)

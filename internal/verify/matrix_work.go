@@ -42,17 +42,10 @@ var workStops = []struct {
 func workCells(h how) (all []kase) {
 	for _, p := range workStops {
 		for _, policy := range []string{"idempotent", "once"} {
-			want := p.idempotent
-			switch {
-			case policy == "once" && h == woken:
-				want = p.onceWoken
-			case policy == "once":
-				want = p.once
-			case p.onlyOnce:
+			if p.onlyOnce && policy != "once" {
 				continue
-			case h == woken:
-				want = p.idempotentWoken
 			}
+			want := endOf(policy, h, p.idempotent, p.once, p.idempotentWoken, p.onceWoken)
 			fenced := h == woken && p.fenced == policy
 			all = append(all, named(cell{at: p.at, how: h, work: true, want: want.String()}, func(ctx context.Context, r *run, c *cell) error {
 				return playWork(ctx, r, c, policy, p.byAck, fenced, want)
