@@ -180,8 +180,9 @@ func TestLateWriter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onAll(t, func(r *rig) {
 				returned, wrote := make(chan struct{}), make(chan error, 1)
+				settles := sync.OnceFunc(func() { close(returned) }) // a settling that failed is said again
 				r.config.Ledger = away{r.config.Ledger, never, never, func() error {
-					close(returned)
+					settles()
 					err := <-wrote
 					wrote <- err
 					return nil
