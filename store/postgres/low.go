@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	lowFrom  = 5 * time.Millisecond // a full look is made always, while one of the last two was quicker than this
-	lowTrail = time.Second          // how far the mark stays behind what was received
+	lowFrom   = 5 * time.Millisecond // a full look is made always, while one of the last two was quicker than this
+	lowTrail  = time.Second          // how far the mark stays behind what was received
+	leaseFull = 5 * time.Second      // a full search for leases that ran out is put off for no longer, or for ten times its own duration
 )
 
 // lowMarks say for each queue and priority from which due time on a receive begins to look. What was received and acked stays in
@@ -42,7 +43,7 @@ func (l *looks) full(took time.Duration) {
 }
 
 // leaseMark says from which end on a search for leases that ran out begins: what is before was given back, renewed or acked, and
-// stays in the index as long as what was received.
+// stays in the index as long as what was received. A lease that was committed after its end, by a transaction that took so long, is found by the next full search.
 type leaseMark struct {
 	mu   sync.Mutex
 	from time.Time
@@ -52,20 +53,20 @@ type leaseMark struct {
 func (l *leaseMark) of() (from time.Time, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.wanted() {
+	if l.wanted() || time.Since(l.looked) > max(leaseFull, 10*l.took) {
 		return time.Time{}, true
 	}
 	return l.from, false
 }
 
-// saw takes in a search made at now, and whether it gave back all that it found.
-func (l *leaseMark) saw(full, all bool, took time.Duration, now time.Time) {
+// saw takes in a search, up to which end it left no lease, and whether that is certain. One in full may have met some behind the mark.
+func (l *leaseMark) saw(full, certain bool, took time.Duration, through time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if full {
 		l.full(took)
 	}
-	if d := now.Add(-lowTrail); all && d.After(l.from) {
+	if d := through.Add(-lowTrail); certain && (full || d.After(l.from)) {
 		l.from = d
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -22,6 +23,75 @@ func TestLeaseMark(t *testing.T) {
 	l.saw(false, false, 50*time.Millisecond, now.Add(time.Minute))
 	if from, full := l.of(); full || !from.Equal(now.Add(-lowTrail)) {
 		t.Errorf("two looks were slow: full %v from %v", full, from)
+	}
+}
+
+// The search is made in full every few seconds, however slow that is: a lease whose end was committed late is behind the mark. One in full brings the mark back to what it left.
+func TestLeasesAreSearchedInFull(t *testing.T) {
+	t.Parallel()
+	var l leaseMark
+	now := time.Now()
+	for range 2 {
+		l.saw(true, true, 150*time.Millisecond, now)
+	}
+	l.looked = time.Now().Add(-4 * time.Second)
+	if _, full := l.of(); full {
+		t.Error("a search of 150 ms is made in full again after 4 s")
+	}
+	l.looked = time.Now().Add(-6 * time.Second)
+	if _, full := l.of(); !full {
+		t.Error("6 s after the last full search the next begins at the mark")
+	}
+	left := now.Add(-time.Minute)
+	l.saw(true, true, 150*time.Millisecond, left)
+	if from, full := l.of(); full || from.After(left) {
+		t.Errorf("after a full search that left a lease of %v: full %v from %v", left, full, from)
+	}
+}
+
+// A lease that ran out, whose row somebody had locked when it was searched for, is given back once it no longer is: the mark did not pass it.
+func TestLapseOfALockedMessage(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	frozen, other := openAt(t, url), openAt(t, url)
+	make1(t, frozen, "jobs")
+	for _, g := range []string{"a", "b"} {
+		publish(t, frozen, queue.Publish{Queue: "jobs", Group: g})
+	}
+	got := receive(t, frozen, "jobs", 2)
+	if len(got) != 2 {
+		t.Fatalf("received %d of 2", len(got))
+	}
+	exec(t, frozen, "UPDATE messages SET vis = now() - interval '5 s'")
+	for range 2 { // from now on it begins at the mark
+		other.leases.saw(true, true, time.Second, time.Time{})
+	}
+	tx, err := frozen.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	if _, err := tx.Exec(t.Context(), "SELECT id FROM messages WHERE id = $1 FOR UPDATE", got[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	lapsed := func() int {
+		n, err := other.lapsed(t.Context(), 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := lapsed(); n != 1 {
+		t.Fatalf("gave back %d of two leases, one of them locked; want 1", n)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := lapsed(); n != 1 {
+		t.Errorf("gave back %d leases once the lock of one was gone, want 1", n)
+	}
+	if n := lapsed(); n != 0 || other.leases.from.Before(time.Now().Add(-lowTrail-time.Minute)) {
+		t.Errorf("gave back %d, and searches from %v: want 0, from a moment ago", n, other.leases.from)
 	}
 }
 

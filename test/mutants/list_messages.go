@@ -160,4 +160,14 @@ var ofMessages = []mutant{
 		edits:  []edit{{file: "store/postgres/receive.go", old: " && (!r.Waits || db.lows.rested(q.id)) {", new: " {"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestEmptyReceivesRest", "looked in full just after"}},
 	},
+	{
+		id: "lapse-locked", holds: "H-Q24, I16", out: "the mark of leases' ends stays before one that is locked (on SQLite there are no marks)",
+		edits:  []edit{{file: "store/postgres/sql/lapse.sql", old: "ORDER BY vis LIMIT 1), now())", new: "ORDER BY vis LIMIT 0), now())"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestLapseOfALockedMessage", "once the lock of one was gone"}},
+	},
+	{
+		id: "lapse-in-full", holds: "I16", out: "leases' ends are searched in full every few seconds, however slow that is (on SQLite there are no marks)",
+		edits:  []edit{{file: "store/postgres/low.go", old: " || time.Since(l.looked) > max(leaseFull, 10*l.took)", new: ""}},
+		caught: []catch{{onPostgres, "store/postgres", "TestLeasesAreSearchedInFull", "the next begins at the mark"}},
+	},
 }

@@ -1,5 +1,6 @@
 -- $1 limit, $2 the end of a lease at which to begin ('-infinity': a full look). Grouped leases that ran out, with receives left: the group's slot comes back and the receipt stays open. A group has its turn no sooner than now, where looks from the mark of turns see it. Sent in front of each
--- grouped receive (one index probe when there is nothing), so that no sweep stands between. The rule is queue.Row.Lapse.
+-- grouped receive (two index probes when there is nothing), so that no sweep stands between. The rule is queue.Row.Lapse. Answers up to which end no lease is left, which is now or that of the
+-- first which was locked or past the limit; the queues and how many of each; and how long the statement took.
 WITH e AS MATERIALIZED (
   SELECT id, gid, vis FROM messages
   WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis >= $2 AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
@@ -14,4 +15,10 @@ WITH e AS MATERIALIZED (
     next_at = CASE WHEN g.in_flight >= g.slots THEN now() ELSE least(g.next_at, now()) END, low = least(g.low, g.next_at, l.vis)
   FROM l WHERE g.id = l.id
 )
-SELECT now(), coalesce(queue, 0), count(queue) FROM (SELECT) one LEFT JOIN u ON true GROUP BY queue
+SELECT coalesce((
+    SELECT vis FROM messages
+    WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis >= $2 AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
+      AND id NOT IN (SELECT id FROM e)
+    ORDER BY vis LIMIT 1), now()),
+  coalesce(queue, 0), count(queue), extract(epoch FROM clock_timestamp() - statement_timestamp())::float8
+FROM (SELECT) one LEFT JOIN u ON true GROUP BY queue
