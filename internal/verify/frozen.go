@@ -46,7 +46,10 @@ func playFrozen(ctx context.Context, r *run) error {
 				s = o
 			}
 		}
-		err = r.takenOver(ctx)
+		var over bool
+		if over, err = r.takenOver(ctx); err == nil && !over {
+			return nil // nothing that follows could be right, and would bury what is noted
+		}
 	}
 	if err == nil {
 		err = thaw(holder.Process)
@@ -93,17 +96,19 @@ func (r *run) freezeHolder(ctx context.Context, s *server) error {
 	}
 }
 
-// takenOver waits until another server has closed the key of the run's one delivery.
-func (r *run) takenOver(ctx context.Context) error {
+// takenOver waits until another server has closed the key of the run's one delivery, and reports whether one did; else it notes how the claim stands.
+func (r *run) takenOver(ctx context.Context) (bool, error) {
+	var state, owner string
+	var fence int
 	over, err := until(ctx, r.lease()+10*time.Second, func() (bool, error) {
-		state, _, err := claimState(ctx, r.ground)
+		err := r.ground.db().QueryRowContext(ctx, "SELECT state, fence, coalesce(owner, '') FROM claims").Scan(&state, &fence, &owner)
 		return state == "done", err
 	})
 	if err == nil && !over {
 		v := r.verdict
-		v.note(&v.unfinished, "nobody took over from a frozen server within 10 s of its lease's end")
+		v.note(&v.unfinished, "nobody took over from a frozen server within 10 s of its lease's end: the claim is %s with fence %d and owner %q", state, fence, owner)
 	}
-	return err
+	return over, err
 }
 
 // playAnyInstant freezes a server at any instant of its work on several events: while it stores or answers them, takes, sends or records
