@@ -157,6 +157,9 @@ func (db *DB) takeApart(ctx context.Context, t webhook.Take) (*taking, error) {
 			})
 			k.out = webhook.Taken{}
 		}
+		if err != nil && len(all.out.Jobs) > 0 {
+			break // what is leased is handed out
+		}
 		if err != nil {
 			return nil, err
 		}
