@@ -89,8 +89,18 @@ type sender struct {
 
 func (s sender) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken, error) {
 	got, err := s.Sender.TakeDeliveries(ctx, t)
-	for v, n := range got.Verdicts {
+	s.count(got)
+	return got, err
+}
+
+func (s sender) WaitDeliveries(ctx context.Context, t webhook.Take) webhook.Taken {
+	got := s.Sender.WaitDeliveries(ctx, t)
+	s.count(got)
+	return got
+}
+
+func (s sender) count(t webhook.Taken) {
+	for v, n := range t.Verdicts {
 		s.metrics.verdicts.WithLabelValues(string(v)).Add(float64(n))
 	}
-	return got, err
 }

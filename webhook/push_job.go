@@ -158,8 +158,9 @@ func (j *pushJob) without(a ledger.Answer) queue.Settle {
 }
 
 // Wait returns when the queue may have something.
-func (t *pushTo) Wait(ctx context.Context) {
+func (t *pushTo) Wait(ctx context.Context, _ int) ([]*pushJob, time.Time) {
 	t.c.Store.WaitMessages(ctx, queue.Receive{Project: t.sub.Project, Queue: t.sub.Queue})
+	return nil, time.Time{}
 }
 
 func (t *pushTo) lease() time.Duration { return t.sub.Timeout + t.c.Slack }

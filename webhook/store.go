@@ -82,6 +82,7 @@ type Take struct {
 type Taken struct {
 	Jobs     []Job
 	Verdicts map[ledger.Verdict]int
+	Asked    time.Time // of what was taken while it waited: when, by this process's clock
 }
 
 // Sender moves deliveries from the store to the wire and their outcomes back.
@@ -95,6 +96,7 @@ type Sender interface {
 	// SettleDeliveries applies outcomes: the claim, the attempt's row, the message and the endpoint's slot in one
 	// transaction. A fenced-out outcome changes nothing and is recorded.
 	SettleDeliveries(ctx context.Context, outcomes ...Outcome) ([]ledger.Applied, error)
-	// WaitDeliveries returns when there may be something to take, or when ctx ends. It may return early and for nothing.
-	WaitDeliveries(ctx context.Context)
+	// WaitDeliveries returns when there may be something to take, or when ctx ends. It may return early and for nothing; or with what was taken for t
+	// meanwhile, even if ctx has ended.
+	WaitDeliveries(ctx context.Context, t Take) Taken
 }

@@ -113,15 +113,23 @@ type source struct{ w *Worker }
 // Receive takes half of the places that are free, and nothing of an endpoint that has as many in flight: endpoints that hang fill
 // what there is only where there is one for every few places, and each leaves room for those that have less.
 func (s source) Receive(ctx context.Context, free int) ([]*Job, error) {
-	half := (free + 1) / 2
-	most := min(half, s.w.room())
-	if s.w.full = most <= 0; s.w.full {
+	what := s.what(free)
+	if s.w.full = what.Max <= 0; s.w.full {
 		return nil, nil
 	}
-	t, err := s.w.c.Store.TakeDeliveries(ctx, Take{Owner: s.w.c.Owner, Max: most, Each: half, Slack: s.w.c.Slack})
+	t, err := s.w.c.Store.TakeDeliveries(ctx, what)
 	if err != nil {
 		return nil, err
 	}
+	return s.jobs(t), nil
+}
+
+func (s source) what(free int) Take {
+	half := (free + 1) / 2
+	return Take{Owner: s.w.c.Owner, Max: min(half, s.w.room()), Each: half, Slack: s.w.c.Slack}
+}
+
+func (s source) jobs(t Taken) []*Job {
 	jobs, now := make([]*Job, len(t.Jobs)), time.Now()
 	for i := range t.Jobs {
 		jobs[i] = &t.Jobs[i]
@@ -133,19 +141,20 @@ func (s source) Receive(ctx context.Context, free int) ([]*Job, error) {
 		}
 		s.w.held.Add(int64(len(jobs[i].Payload)))
 	}
-	return jobs, nil
+	return jobs
 }
 
 // Wait is for deliveries, or for room for their payloads.
-func (s source) Wait(ctx context.Context) {
-	if !s.w.full {
-		s.w.c.Store.WaitDeliveries(ctx)
-		return
+func (s source) Wait(ctx context.Context, free int) ([]*Job, time.Time) {
+	if what := s.what(free); !s.w.full && what.Max > 0 {
+		t := s.w.c.Store.WaitDeliveries(ctx, what)
+		return s.jobs(t), t.Asked
 	}
 	select {
 	case <-s.w.less:
 	case <-ctx.Done():
 	}
+	return nil, time.Time{}
 }
 
 // room is how many payloads of the greatest length there is room for.

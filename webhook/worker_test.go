@@ -69,7 +69,10 @@ func make1(n int, a ledger.Applied) []ledger.Applied {
 	return out
 }
 
-func (s *sender) WaitDeliveries(ctx context.Context) { <-ctx.Done() }
+func (s *sender) WaitDeliveries(ctx context.Context, _ webhook.Take) (none webhook.Taken) {
+	<-ctx.Done()
+	return none
+}
 
 // bundle is a worker over a sender.
 type bundle struct {

@@ -86,11 +86,12 @@ func (f *fake) Receive(ctx context.Context, n int) ([]int, error) {
 	return got, nil
 }
 
-func (f *fake) Wait(ctx context.Context) {
+func (f *fake) Wait(ctx context.Context, most int) ([]int, time.Time) {
 	select {
 	case <-ctx.Done():
 	case <-f.news:
 	}
+	return nil, time.Time{}
 }
 
 func (f *fake) add(jobs ...int) {

@@ -28,8 +28,9 @@ var ErrRan = errors.New("worker: Run was called before; make another Loop")
 type Source[J any] interface {
 	// Receive takes at most max jobs, each leased and claimed from within the call on. It does not wait for any.
 	Receive(ctx context.Context, max int) ([]J, error)
-	// Wait returns when there may be something to receive, or when ctx ends. It may return early and for nothing.
-	Wait(ctx context.Context)
+	// Wait returns when there may be something to receive, or when ctx ends. It may return early and for nothing. Or it returns at most max jobs that
+	// were leased and claimed for it meanwhile, and when that was asked for: even if ctx has ended, since they are leased to nobody else.
+	Wait(ctx context.Context, max int) (jobs []J, asked time.Time)
 }
 
 // Outcomes keeps what became of jobs. Both methods answer one result for each item, in order; an error says that

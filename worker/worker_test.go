@@ -93,7 +93,7 @@ func TestWakesForNews(t *testing.T) {
 // restless is a source whose Wait returns at once, for nothing.
 type restless struct{ *fake }
 
-func (restless) Wait(context.Context) {}
+func (restless) Wait(context.Context, int) ([]int, time.Time) { return nil, time.Time{} }
 
 func TestNoHotLoop(t *testing.T) {
 	t.Parallel()
@@ -109,6 +109,79 @@ func TestNoHotLoop(t *testing.T) {
 			t.Errorf("%d receives in ten seconds, %v", f.receives, err)
 		}
 	})
+}
+
+// handing is a source that hands out jobs while it is waited for.
+type handing struct {
+	*fake
+	jobs chan []int
+}
+
+func (h handing) Wait(ctx context.Context, most int) ([]int, time.Time) {
+	select {
+	case j := <-h.jobs:
+		if len(j) > most {
+			h.t.Errorf("asked for %d, given %d: the test's own fault", most, len(j))
+		}
+		return j, time.Now().Add(-time.Second)
+	case <-ctx.Done():
+		return nil, time.Time{}
+	}
+}
+
+// What is handed out while the source is waited for is done as if it had been received, without a look in between; at a stop it is given back.
+func TestHandedOutByWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := handing{newFake(t, 0), make(chan []int)}
+		f.lease = 3 * time.Second
+		l, err := worker.New(worker.Config[int, word]{Source: f, Outcomes: f, Effect: f, Concurrency: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		f.jobs <- []int{0, 1}
+		f.jobs <- []int{2} // there is room once an effect's second is over
+		f.jobs <- []int{3}
+		if synctest.Wait(); f.receives != 1 {
+			t.Errorf("%d looks, want the one before the first wait", f.receives)
+		}
+		time.Sleep(2 * time.Second)
+		f.jobs <- nil
+		if synctest.Wait(); f.receives != 2 {
+			t.Errorf("%d looks, want one after a wait that had nothing", f.receives)
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		f.check(all(4, "done"))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 0)
+		l, err := worker.New(worker.Config[int, word]{Source: late{f}, Outcomes: f, Effect: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := l.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if len(f.waiting) != 1 || len(f.effects) > 0 {
+			t.Errorf("waiting %v, effects %v: want the job given back", f.waiting, f.effects)
+		}
+	})
+}
+
+// late is a source that hands out a job in the moment of a stop.
+type late struct{ *fake }
+
+func (l late) Wait(ctx context.Context, _ int) ([]int, time.Time) {
+	<-ctx.Done()
+	return []int{0}, time.Now()
 }
 
 func TestHeartbeat(t *testing.T) {

@@ -41,8 +41,8 @@ var stops = []struct {
 	idempotentWoken, onceWoken end
 	onlyOnce                   bool
 }{
-	{"claim, before its commit", failpoint.BeforeCommit + ": job:take_deliveries|(*taking)", sentOnce, sentOnce, sentOnce, sentOnce, false},
-	{"claim, its reply lost", failpoint.AfterCommit + ": job:take_deliveries|(*taking)", sentOnce, sentOnce, sentOnce, sentOnce, false},
+	{"claim, before its commit", failpoint.BeforeCommit + ": job:take_deliveries|(*taking)|(*sendRide)", sentOnce, sentOnce, sentOnce, sentOnce, false},
+	{"claim, its reply lost", failpoint.AfterCommit + ": job:take_deliveries|(*taking)|(*sendRide)", sentOnce, sentOnce, sentOnce, sentOnce, false},
 	{"begin, before its commit", failpoint.BeforeCommit + ": job:begin_deliveries|commitBegins", end{}, sentOnce, end{}, sentOnce, true},
 	{"begun", failpoint.AfterCommit + ": job:begin_deliveries|commitBegins", end{}, unknown0, end{}, maybe, true},
 	{"before the first byte", failpoint.BeforeFirstByte + ": POST", sentOnce, unknown0, maybeAgain, maybe, false},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
 )
 
 const (
@@ -34,6 +35,7 @@ type hub struct {
 // waiting is who waits for one queue.
 type waiting struct {
 	line   []*waiter // in turn
+	riders []*waiter // who wait for a ride alone
 	missed bool      // a wake-up that found nobody: the next to come looks at once
 	poll   *time.Timer
 	due    *time.Timer // the next wake-up known ahead
@@ -48,10 +50,15 @@ type waiting struct {
 // waiter is one who waits for a queue.
 type waiter struct {
 	receive queue.Receive   // what it came to receive; of at most 0 messages it only wants to be woken
+	take    webhook.Take    // or to take
 	turn    chan struct{}   // closed when it is its turn, to look or with what it got
 	got     []queue.Message // by a commit that it rode on
-	leaves  bool            // it waits for nothing but what it rides on
+	taken   webhook.Taken
+	rides   bool // it is not woken: it waits for a ride alone, for a while
+	leaves  bool // it waits for nothing but what it rides on
 }
+
+func (w *waiter) filled() bool { return len(w.got) > 0 || len(w.taken.Jobs) > 0 }
 
 func newHub(db *DB) *hub {
 	return &hub{db: db, self: randomName(), queues: map[int64]*waiting{}, dirty: map[int64]bool{}, kick: make(chan struct{}, 1)}
@@ -66,13 +73,13 @@ func (h *hub) of(queue int64) *waiting {
 	return w
 }
 
-// wait returns when queue may have something, or ctx ends; with messages where they were received for r meanwhile, even if ctx has ended too.
-func (h *hub) wait(ctx context.Context, queue int64, r queue.Receive) []queue.Message {
-	me := &waiter{receive: r, turn: make(chan struct{})}
+// wait returns when queue may have something, or ctx ends; with what was received or taken for me meanwhile, even if ctx has ended too.
+func (h *hub) wait(ctx context.Context, queue int64, me *waiter) {
+	me.turn = make(chan struct{})
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return nil
+		return
 	}
 	w := h.of(queue)
 	w.line = append(w.line, me)
@@ -85,22 +92,55 @@ func (h *hub) wait(ctx context.Context, queue int64, r queue.Receive) []queue.Me
 	h.mu.Unlock()
 	select {
 	case <-me.turn:
-		return me.got
+	case <-ctx.Done():
+		if h.leave(&w.line, me); !me.filled() && me.leaves { // it was our turn, and we are going: the next one's
+			h.mu.Lock()
+			h.wakeOne(w)
+			h.mu.Unlock()
+		}
+	}
+}
+
+// ride waits for a ride for so long, or until ctx ends.
+func (h *hub) ride(ctx context.Context, queue int64, me *waiter, long time.Duration) {
+	me.turn, me.rides = make(chan struct{}), true
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return
+	}
+	w := h.of(queue)
+	w.riders = append(w.riders, me)
+	h.mu.Unlock()
+	over := time.NewTimer(long)
+	defer over.Stop()
+	select {
+	case <-me.turn:
+		return
+	case <-over.C:
 	case <-ctx.Done():
 	}
+	h.leave(&w.riders, me)
+}
+
+// leave takes me out of a line. If it is on a ride, that is waited for.
+func (h *hub) leave(line *[]*waiter, me *waiter) {
 	h.mu.Lock()
-	if i := slices.Index(w.line, me); i >= 0 {
-		w.line = slices.Delete(w.line, i, i+1)
-		h.mu.Unlock()
-		return nil
+	i := slices.Index(*line, me)
+	if i >= 0 {
+		*line = slices.Delete(*line, i, i+1)
 	}
-	me.leaves = true
+	me.leaves = i < 0
 	h.mu.Unlock()
-	if <-me.turn; len(me.got) == 0 { // it was our turn, and we are going: the next one's
-		h.mu.Lock()
-		h.wakeOne(w)
-		h.mu.Unlock()
+	if i < 0 {
+		<-me.turn
 	}
+}
+
+// waitFor waits to receive from a queue, and gives what was received meanwhile.
+func (h *hub) waitFor(ctx context.Context, queue int64, r queue.Receive) []queue.Message {
+	me := &waiter{receive: r}
+	h.wait(ctx, queue, me)
 	return me.got
 }
 
@@ -131,25 +171,37 @@ func (h *hub) rider(queue int64) (me *waiter, seen int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w := h.queues[queue]
-	if w == nil || len(w.line) == 0 || w.line[0].receive.Max <= 0 {
+	switch {
+	case w == nil:
+		return nil, 0
+	case len(w.line) > 0 && max(w.line[0].receive.Max, w.line[0].take.Max) > 0:
+		me, w.line = w.line[0], w.line[1:]
+	case len(w.riders) > 0:
+		me, w.riders = w.riders[0], w.riders[1:]
+	default:
 		return nil, 0
 	}
-	me, w.line = w.line[0], w.line[1:]
 	return me, w.wakes
 }
 
-// rode gives who rode what it got. If that is nothing it waits on, the first in line.
-func (h *hub) rode(queue int64, me *waiter, got []queue.Message) {
+// rode lets go who rode and was filled. If it was not it waits on, the first in line.
+func (h *hub) rode(queue int64, me *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(got) > 0 || me.leaves || h.closed {
-		me.got = got
+	if me.filled() || me.leaves || h.closed {
 		close(me.turn)
 		return
 	}
 	w := h.of(queue)
+	if me.rides {
+		w.riders = append(w.riders, me)
+		return
+	}
 	if w.line = slices.Insert(w.line, 0, me); w.missed {
 		h.turn(w)
+	}
+	if w.poll == nil {
+		h.armPoll(queue, w)
 	}
 }
 
@@ -263,10 +315,10 @@ func (h *hub) close() {
 	defer h.mu.Unlock()
 	h.closed = true
 	for _, w := range h.queues {
-		for _, c := range w.line {
+		for _, c := range slices.Concat(w.line, w.riders) {
 			close(c.turn)
 		}
-		w.line = nil
+		w.line, w.riders = nil, nil
 		for _, t := range []*time.Timer{w.poll, w.due, w.pace} {
 			if t != nil {
 				t.Stop()

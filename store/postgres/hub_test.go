@@ -20,7 +20,7 @@ func TestWaitersLookTogether(t *testing.T) {
 		for range 2 {
 			go func() {
 				for {
-					h.wait(ctx, 1, queue.Receive{})
+					h.waitFor(ctx, 1, queue.Receive{})
 					if ctx.Err() != nil {
 						return
 					}
@@ -59,13 +59,13 @@ func TestWaiterLeavesOnTheWay(t *testing.T) {
 		h := newHub(nil)
 		defer h.close()
 		h.wake(1, 0)
-		h.wait(t.Context(), 1, queue.Receive{}) // looks now
+		h.waitFor(t.Context(), 1, queue.Receive{}) // looks now
 		leaving, leave := context.WithCancel(t.Context())
-		go h.wait(leaving, 1, queue.Receive{})
+		go h.waitFor(leaving, 1, queue.Receive{})
 		synctest.Wait()
 		looked := make(chan time.Time, 1)
 		go func() {
-			h.wait(t.Context(), 1, queue.Receive{})
+			h.waitFor(t.Context(), 1, queue.Receive{})
 			looked <- time.Now()
 		}()
 		synctest.Wait()
@@ -125,7 +125,7 @@ func TestRideInVain(t *testing.T) {
 					ctx = t.Context()
 				}
 				go func() {
-					h.wait(ctx, 1, queue.Receive{Max: 1})
+					h.waitFor(ctx, 1, queue.Receive{Max: 1})
 					order <- name
 				}()
 				synctest.Wait()
@@ -136,7 +136,7 @@ func TestRideInVain(t *testing.T) {
 				synctest.Wait()
 			}
 			given := time.Now()
-			h.rode(1, me, nil)
+			h.rode(1, me)
 			if synctest.Wait(); !leaves {
 				h.wake(1, 0)
 			}

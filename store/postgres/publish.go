@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ import (
 
 var (
 	publishSQL      = stmt("publish")
-	publishPlainSQL = regexp.MustCompile(`(?m)^.* --g\n`).ReplaceAllString(strings.ReplaceAll(publishSQL, "\n--p ", "\n    "), "")
+	publishPlainSQL = variant(publishSQL, "p", "g")
 	publishKnownSQL = stmt("publish_known")
 )
 

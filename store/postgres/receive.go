@@ -369,7 +369,7 @@ func (db *DB) WaitMessages(ctx context.Context, r queue.Receive) []queue.Message
 		r.Max = 0 // what another transaction receives is not this one's
 	}
 	if id, known := db.plains.Load(namedQueue{r.Project, r.Queue}); known {
-		return db.hub.wait(ctx, id.(int64), r)
+		return db.hub.waitFor(ctx, id.(int64), r)
 	}
 	var q receiveQueue
 	err := db.conn(ctx).QueryRow(ctx, receiveQueueSQL, r.Project, r.Queue, math.MaxInt64).Scan(&q.id, &q.paused, &q.grouped, &q.fifo, &q.lease, &q.wakes)
@@ -377,5 +377,5 @@ func (db *DB) WaitMessages(ctx context.Context, r queue.Receive) []queue.Message
 		pause(ctx, 8) // no such queue, or no database: not at once again
 		return nil
 	}
-	return db.hub.wait(ctx, q.id, r)
+	return db.hub.waitFor(ctx, q.id, r)
 }

@@ -17,11 +17,11 @@ const maxRides = 4
 // one round trip. It is a receive as any other, that takes what is due by the same statement, of this publish or not.
 type ride struct {
 	*waiter
-	queue int64
-	seen  int64
-	low   []time.Time
-	full  bool // it looks at all that the queue has
-	got   []received
+	queue    int64
+	seen     int64
+	low      []time.Time
+	full     bool // it looks at all that the queue has
+	received []received
 }
 
 // rides takes those who wait for the queues of what is to do.
@@ -58,7 +58,7 @@ func (db *DB) queueRides(b *pgx.Batch, rides []*ride) {
 	for _, r := range rides {
 		from, _ := db.wakes.of(namedQueue{r.receive.Project, r.receive.Queue})
 		b.Queue(receiveKnownSQL, r.queue, r.receive.Max, seconds(r.receive.Visibility), r.low, r.receive.Project, r.receive.Queue, from).Query(func(rows pgx.Rows) (err error) {
-			r.got, err = scanReceived(rows, r.receive, nil)
+			r.received, err = scanReceived(rows, r.receive, nil)
 			return err
 		})
 	}
@@ -67,10 +67,10 @@ func (db *DB) queueRides(b *pgx.Batch, rides []*ride) {
 // rode hands out what the rides received, once it is committed, and takes the wake-ups for it out of wakes where nothing is left.
 func (db *DB) rode(rides []*ride, took time.Duration, wakes map[int64]time.Duration) {
 	for _, r := range rides {
-		got := column(r.got, func(m received) queue.Message { return m.Message })
+		got := column(r.received, func(m received) queue.Message { return m.Message })
 		if len(got) > 0 {
 			db.observe("receive", len(got), time.Now().Add(-took))
-			db.lows.saw(r.queue, false, 0, r.got) // the publish was in its time
+			db.lows.saw(r.queue, false, 0, r.received) // the publish was in its time
 			if in, ok := wakes[r.queue]; ok && in <= 0 && ends(got, r.receive.Max) {
 				delete(wakes, r.queue)
 				if r.full {
@@ -78,14 +78,15 @@ func (db *DB) rode(rides []*ride, took time.Duration, wakes map[int64]time.Durat
 				}
 			}
 		}
-		db.hub.rode(r.queue, r.waiter, got)
+		r.got = got
+		db.hub.rode(r.queue, r.waiter)
 	}
 }
 
 // rodeInVain has them wait on: there was no commit.
 func (h *hub) rodeInVain(rides []*ride) {
 	for _, r := range rides {
-		h.rode(r.queue, r.waiter, nil)
+		h.rode(r.queue, r.waiter)
 	}
 }
 

@@ -17,7 +17,7 @@ var (
 	sqlSendEvents  = stmt("send_events")
 	sqlSendKnown   = stmt("send_known")
 	sqlSendKnownID = stmt("send_known_id")
-	sqlSendDeliver = stmt("send_deliver")
+	sendDeliverSQL = stmt("send_deliver")
 	sqlSendDrop    = stmt("send_drop")
 )
 
@@ -56,7 +56,11 @@ func (db *DB) commitSends(ctx context.Context, events []webhook.NewEvent) ([]bat
 		alone := db.carried(ctx) == nil
 		var err error
 		for try := 1; ; try++ {
+			s.mayRide = alone && try == 1
 			err = db.inWith(ctx, s.begin, func(ctx context.Context, tx *txn) error { return s.run(ctx, tx, db, alone) })
+			if s.land(db.hub) && refused(err) { // it may be the fault of what rode on it
+				continue
+			}
 			if !alone || !lockTimeout(err) || try == maxTries || pause(ctx, try) != nil {
 				break
 			}
@@ -103,14 +107,18 @@ func sendRounds(events []webhook.NewEvent) (rounds [][]int) {
 
 // sending is one transaction's events.
 type sending struct {
-	items  []*webhook.NewEvent
-	waits  string // for locks, of a lane
-	out    []webhook.Sent
-	open   []bool  // not answered yet
-	keyed  []bool  // holds its request key
-	rows   []int64 // of the events stored by this transaction
-	found  *endpoints
-	fanout struct {
+	items   []*webhook.NewEvent
+	waits   string // for locks, of a lane
+	out     []webhook.Sent
+	open    []bool  // not answered yet
+	keyed   []bool  // holds its request key
+	rows    []int64 // of the events stored by this transaction
+	found   *endpoints
+	began   time.Time // by our clock, before the transaction
+	mayRide bool
+	ride    *sendRide // of a worker that waits, if one does
+	left    bool      // some are to be taken
+	fanout  struct {
 		events, endpoints []int64
 		hashes            [][]byte
 	}
@@ -121,6 +129,7 @@ func (s *sending) begin(b *pgx.Batch) {
 	n := len(s.items)
 	s.out, s.open, s.keyed, s.rows = make([]webhook.Sent, n), make([]bool, n), make([]bool, n), make([]int64, n)
 	s.fanout.events, s.fanout.endpoints, s.fanout.hashes = nil, nil, nil
+	s.began, s.left = time.Now(), false
 	for i := range s.open {
 		s.open[i] = true
 	}
@@ -251,21 +260,21 @@ func (s *sending) deliver(ctx context.Context, tx *txn, db *DB) error {
 		groups := slices.Compact(slices.Sorted(slices.Values(f.endpoints)))
 		b.Queue(lockGroupsSQL, groups, tx.ticks.of(groups)) // whoever deletes one of them has done so, or waits
 		var changed []int64                                 // not those of endpoints that were deleted meanwhile
-		b.Queue(sqlSendDeliver, f.events, f.endpoints, f.hashes, tx.ticks.of(f.endpoints)).Query(func(rows pgx.Rows) error {
-			var event int64
-			var to webhook.SentTo
-			_, err := pgx.ForEachRow(rows, []any{&to.ID, &event, &to.EndpointID}, func() error {
-				o := &s.out[byRow[event]]
-				o.Deliveries = append(o.Deliveries, to)
-				changed = append(changed, to.EndpointID)
-				return nil
-			})
-			return err
+		s.board(db.hub)
+		s.queueDeliver(b, tx, func(event int64, to webhook.SentTo) {
+			o := &s.out[byRow[event]]
+			o.Deliveries = append(o.Deliveries, to)
+			changed = append(changed, to.EndpointID)
 		})
 		tx.afterCommit(func() {
 			tx.ticks.changed(tx.now, changed...)
-			db.hub.wake(deliveriesQueue, 0)
+			if s.handOut(db, byRow); s.left {
+				db.hub.wake(deliveriesQueue, 0)
+			}
 		})
+		if s.ride != nil {
+			return s.ride.send(ctx, tx, b)
+		}
 	}
 	return tx.send(ctx, b)
 }

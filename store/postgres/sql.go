@@ -3,6 +3,8 @@ package postgres
 import (
 	"embed"
 	"math"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -16,6 +18,12 @@ func stmt(name string) string {
 		panic(err)
 	}
 	return string(b)
+}
+
+// variant gives a statement with the lines that begin with --in, and without those that end with --out.
+func variant(sql, in, out string) string {
+	sql = strings.ReplaceAll(sql, "\n--"+in+" ", "\n    ")
+	return regexp.MustCompile(`(?m)^.* --`+out+`\n`).ReplaceAllString(sql, "")
 }
 
 // Statements take and give the zero value where a column is NULL: 0, '' and the year 1, which is Go's zero time. They

@@ -33,13 +33,9 @@ const (
 // delivery or fifty. A take that comes after a while goes at once.
 type gather struct{ next atomic.Int64 }
 
-func (g *gather) wait(ctx context.Context) {
-	if d := min(takeGap, time.Until(time.Unix(0, g.next.Load()))); d > 0 { // not more: the clock may have been set back
-		select {
-		case <-ctx.Done():
-		case <-time.After(d):
-		}
-	}
+// left is how long the next take is to wait.
+func (g *gather) left() time.Duration {
+	return min(takeGap, time.Until(time.Unix(0, g.next.Load()))) // not more: the clock may have been set back
 }
 
 func (g *gather) took(n, most int) {
@@ -53,7 +49,12 @@ func (db *DB) TakeDeliveries(ctx context.Context, t webhook.Take) (webhook.Taken
 	if t.Max <= 0 {
 		return webhook.Taken{}, nil
 	}
-	db.takes.wait(ctx)
+	if left := db.takes.left(); left > 0 { // what is sent meanwhile may be handed out by its commit
+		me := &waiter{take: t}
+		if db.hub.ride(ctx, deliveriesQueue, me, left); me.filled() {
+			return me.taken, nil
+		}
+	}
 	started := time.Now()
 	if t.Max = min(t.Max, maxTake); t.Each <= 0 {
 		t.Each = math.MaxInt32
@@ -178,8 +179,12 @@ func (db *DB) takeApart(ctx context.Context, t webhook.Take) (*taking, error) {
 // untold marks a context whose attempts are not written: what is only told of must not stand in the way of what is done.
 type untold struct{}
 
-// WaitDeliveries returns when there may be something to take, or ctx ends.
-func (db *DB) WaitDeliveries(ctx context.Context) { db.hub.wait(ctx, deliveriesQueue, queue.Receive{}) }
+// WaitDeliveries returns when there may be something to take, or ctx ends; or with what a send of this process handed out (send_ride.go).
+func (db *DB) WaitDeliveries(ctx context.Context, t webhook.Take) webhook.Taken {
+	me := &waiter{take: t}
+	db.hub.wait(ctx, deliveriesQueue, me)
+	return me.taken
+}
 
 // taking is one transaction's take.
 type taking struct {

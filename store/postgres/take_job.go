@@ -36,17 +36,8 @@ func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
 		at[g.claim.ID] = i
 		jobs[i] = g.job()
 	}
-	endpoints := map[int64]webhook.Endpoint{}
-	b.Queue(takeEndpointsSQL, slices.Compact(slices.Sorted(slices.Values(column(granted, func(g grantedJob) int64 { return g.group }))))).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			e, err := scanEndpoint(rows)
-			if err != nil {
-				return err
-			}
-			endpoints[e.ID] = e
-		}
-		return rows.Err()
-	})
+	var endpoints map[int64]webhook.Endpoint
+	queueJobEndpoints(b, column(granted, func(g grantedJob) int64 { return g.group }), func(of map[int64]webhook.Endpoint) { endpoints = of })
 	b.Queue(takeJobsSQL, column(granted, func(g grantedJob) int64 { return g.claim.ID })).Query(func(rows pgx.Rows) error {
 		var claim, endpoint int64
 		var ladder []float64
@@ -69,6 +60,22 @@ func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
 			return fmt.Errorf("%d claims have no delivery", len(jobs)-n)
 		}
 		return err
+	})
+}
+
+// queueJobEndpoints reads the endpoints of attempts.
+func queueJobEndpoints(b *pgx.Batch, ids []int64, give func(of map[int64]webhook.Endpoint)) {
+	b.Queue(takeEndpointsSQL, slices.Compact(slices.Sorted(slices.Values(ids)))).Query(func(rows pgx.Rows) error {
+		of := map[int64]webhook.Endpoint{}
+		for rows.Next() {
+			e, err := scanEndpoint(rows)
+			if err != nil {
+				return err
+			}
+			of[e.ID] = e
+		}
+		give(of)
+		return rows.Err()
 	})
 }
 

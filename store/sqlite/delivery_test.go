@@ -245,7 +245,7 @@ func TestWaitDeliveriesForARetry(t *testing.T) {
 	job := r.take(1)
 	_, err := r.SettleDeliveries(t.Context(), webhook.Outcome{Job: &job[0], Kind: ledger.Definite, Result: webhook.Refused, RetryIn: 200 * time.Millisecond})
 	r.ok(err)
-	for begun := time.Now(); len(r.take(1)) == 0; r.WaitDeliveries(t.Context()) {
+	for begun := time.Now(); len(r.take(1)) == 0; r.WaitDeliveries(t.Context(), webhook.Take{}) {
 		if time.Since(begun) > 10*time.Second {
 			t.Fatal("nobody woke for a retry that is due")
 		}

@@ -348,8 +348,8 @@ func (k *taking) take(l *dueDelivery, lease time.Duration) (*webhook.Job, error)
 // waitAtMost is how long a wait lasts if nothing happens.
 const waitAtMost = 30 * time.Second
 
-// WaitDeliveries returns when there may be something to take.
-func (db *DB) WaitDeliveries(ctx context.Context) {
+// WaitDeliveries returns when there may be something to take, with nothing taken.
+func (db *DB) WaitDeliveries(ctx context.Context, _ webhook.Take) (none webhook.Taken) {
 	news := db.hub.listen(deliveriesQueue)
 	wait := waitAtMost
 	err := db.read(ctx, "wait_for_deliveries", func(t *tx) error {
@@ -372,4 +372,5 @@ func (db *DB) WaitDeliveries(ctx context.Context) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return none
 }

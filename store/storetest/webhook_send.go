@@ -326,22 +326,28 @@ func sendProjects(r *rig) {
 
 func sendWakes(r *rig) {
 	r.endpoint()
-	got := make(chan int64, 1)
+	got := make(chan webhook.Job, 1)
 	go func() {
+		what := webhook.Take{Owner: "w", Max: 1, Slack: slack}
 		for r.ctx.Err() == nil {
-			if t, err := r.TakeDeliveries(r.ctx, webhook.Take{Owner: "w", Max: 1, Slack: slack}); err == nil && len(t.Jobs) == 1 {
-				got <- t.Jobs[0].DeliveryID
+			t, err := r.TakeDeliveries(r.ctx, what)
+			if err == nil && len(t.Jobs) == 0 {
+				ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+				t = r.WaitDeliveries(ctx, what)
+				cancel()
+			}
+			if len(t.Jobs) == 1 {
+				got <- t.Jobs[0]
 				return
 			}
-			ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
-			r.WaitDeliveries(ctx)
-			cancel()
 		}
 	}()
 	id := r.delivery("evt1")
 	select {
 	case j := <-got:
-		want(r, "delivery", j, id)
+		want(r, "delivery", j.DeliveryID, id)
+		want(r, "payload", string(j.Payload), `{"id": "evt1"}`)
+		r.ends(outcome(&j, ledger.Succeeded), ledger.Done)
 	case <-time.After(10 * time.Second):
 		r.Fatal("nobody was woken in 10 s")
 	}

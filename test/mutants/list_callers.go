@@ -53,8 +53,38 @@ var ofCallers = []mutant{
 	},
 	{
 		id: "ride-lets-go", holds: "I16", out: "one who left while it rode is let go by a commit that has nothing for it (on SQLite nobody rides)",
-		edits:  []edit{{file: "store/postgres/hub.go", old: "|| me.leaves ", new: "|| me.leaves && len(got) > 0 "}},
+		edits:  []edit{{file: "store/postgres/hub.go", old: "|| me.leaves ", new: "|| me.leaves && me.filled() "}},
 		caught: []catch{{onPostgres, "store/postgres", "TestRideInVain", "after its ride"}},
+	},
+	{
+		id: "send-ride-disabled", holds: "I15", out: "a delivery to a disabled endpoint is not handed out by the commit that stores it (on SQLite none is)",
+		edits:  []edit{{file: "store/postgres/sql/send_deliver.sql", old: "NOT g.disabled AND", new: "true AND"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSendHandsOutNoMore/a disabled endpoint", "handed out 1"}},
+	},
+	{
+		id: "send-ride-slots", holds: "I15", out: "nor one to an endpoint without a free slot (on SQLite none is)",
+		edits:  []edit{{file: "store/postgres/sql/send_deliver.sql", old: "AND u.turn <= least(g.slots, $6) - g.in_flight", new: "AND u.turn < 999"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSendHandsOutNoMore/no slot is free", "handed out 1"}},
+	},
+	{
+		id: "send-ride-before", holds: "I16", out: "nor one before those of its endpoint that wait (on SQLite none is)",
+		edits:  []edit{{file: "store/postgres/sql/send_deliver.sql", old: "AND coalesce(g.next_at > now(), true)", new: ""}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSendHandsOutNoMore/one waits before it", "handed out 1"}},
+	},
+	{
+		id: "send-ride-tells-of-the-rest", holds: "I16", out: "what was not handed out by the commit that stored it is told of (on SQLite all are told)",
+		edits:  []edit{{file: "store/postgres/send_ride.go", old: "\t\t\t\ts.left = true\n\t\t\t\treturn nil\n", new: "\t\t\t\treturn nil\n"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSendHandsOutNoMore/more than the worker has room for", "nobody was told"}},
+	},
+	{
+		id: "send-ride-not-again", holds: "I9", out: "an event that failed with the take of a worker that waits is stored without it (on SQLite none is handed out so)",
+		edits:  []edit{{file: "store/postgres/send.go", old: "s.land(db.hub) && refused(err)", new: "s.land(db.hub) && refused(err) && false"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSendRideFails", "poisoned"}},
+	},
+	{
+		id: "handed-out-by-wait", holds: "I16", out: "a job that comes in the moment of a stop is given back",
+		edits:  []edit{{file: "worker/receive.go", old: "if l.start(n, jobs, asked); waits {", new: "if l.soft.Err() == nil {\n\t\t\t\tl.start(n, jobs, asked)\n\t\t\t}\n\t\t\tif waits {"}},
+		caught: alone("worker", "TestHandedOutByWait", "want the job given back"),
 	},
 	{
 		id: "still-nothing", holds: "I16", out: "a look that a wake-up came into says nothing of the queue (on SQLite each look is made)",
