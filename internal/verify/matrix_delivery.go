@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,7 +108,13 @@ func playDelivery(ctx context.Context, r *run, c *cell, policy string, want end)
 	if err := r.reached(ctx); err != nil {
 		return err
 	}
-	s, err = r.goOn(ctx, c, s, func(*server) error { return r.ended(ctx) })
+	s, err = r.goOn(ctx, c, s, func(*server) error {
+		n, err := r.countOf(ctx, "SELECT count(*) FROM claims")
+		if err != nil || n > 0 {
+			return errors.Join(err, r.ended(ctx))
+		}
+		return pause(ctx, r.lease()+slack) // nothing was stored, so there is nothing to take over
+	})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ var ofCallers = []mutant{
 	},
 	{
 		id: "send-ride-slots", holds: "I15", out: "nor one to an endpoint without a free slot (on SQLite none is)",
-		edits:  []edit{{file: "store/postgres/sql/send_deliver.sql", old: "AND u.turn <= least(g.slots, $6) - g.in_flight", new: "AND u.turn < 999"}},
+		edits:  []edit{{file: "store/postgres/sql/send_deliver.sql", old: "AND u.turn <= least(g.slots, $6) - g.in_flight", new: "AND u.turn <= $6"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestSendHandsOutNoMore/no slot is free", "handed out 1"}},
 	},
 	{
@@ -84,7 +84,7 @@ var ofCallers = []mutant{
 	{
 		id: "handed-out-by-wait", holds: "I16", out: "a job that comes in the moment of a stop is given back",
 		edits:  []edit{{file: "worker/receive.go", old: "if l.start(n, jobs, asked); waits {", new: "if l.soft.Err() == nil {\n\t\t\t\tl.start(n, jobs, asked)\n\t\t\t}\n\t\t\tif waits {"}},
-		caught: alone("worker", "TestHandedOutByWait", "want the job given back"),
+		caught: alone("worker", "TestHandedOutByWait", "did not end in time"),
 	},
 	{
 		id: "still-nothing", holds: "I16", out: "a look that a wake-up came into says nothing of the queue (on SQLite each look is made)",
