@@ -117,13 +117,15 @@ func reapWindowDefinite(r *rig) {
 }
 
 func reapTooOld(r *rig) {
+	turns := r.now().Add(3 * time.Second) // long enough for what comes before it
 	for key, k := range map[string]ledger.Kind{"certain": ledger.Definite, "unknown": ledger.Ambiguous} {
-		a := r.ask(r.call(key), ledger.Granted)
-		w := word(a, k)
+		c := r.call(key)
+		c.OriginAt = turns.Add(-ledger.Memory)
+		w := word(r.ask(c, ledger.Granted), k)
 		w.RetryIn = time.Hour
 		r.say(w, ledger.Retry)
-		r.age(r.claims, "origin_at", "id = "+itoa(a.Claim.ID), ledger.Memory+time.Second)
 	}
+	r.past(turns)
 	r.reap()
 	want(r, "certain", r.find("certain").State, ledger.Failed)
 	want(r, "unknown", r.find("unknown").State, ledger.Stuck)
