@@ -15,6 +15,8 @@ const (
 	notifyEvery = 25 * time.Millisecond // at most so often, whatever is published
 )
 
+var notifySQL = stmt("notify")
+
 // notify tells other processes which queues have work, never inside the transaction that made it: a NOTIFY there
 // serialises the commits of all.
 func (h *hub) notify(ctx context.Context) {
@@ -34,7 +36,7 @@ func (h *hub) notify(ctx context.Context) {
 		}
 		left := len(h.dirty) > 0
 		h.mu.Unlock()
-		if _, err := h.db.pool.Exec(ctx, "SELECT pg_notify($1, $2)", channel, h.self+" "+strings.Join(queues, " ")); err != nil && ctx.Err() == nil {
+		if _, err := h.db.pool.Exec(ctx, notifySQL, channel, h.self+" "+strings.Join(queues, " ")); err != nil && ctx.Err() == nil {
 			h.db.opts.Logger.DebugContext(ctx, "other servers could not be told of new work; they will find it by their poll", "error", err)
 		}
 		if left {
