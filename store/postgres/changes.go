@@ -29,6 +29,7 @@ type changes struct {
 	touched map[int64]*claim // of them, those to save
 	rows    map[int64]*queue.Row
 	done    []int64        // claims of deliveries that are done, and of which nothing else changed
+	ended   []int64        // the same of workers' keys
 	granted []*claim       // claims of deliveries of which a grant changed what it does, and nothing else
 	links   []*queue.Row   // of which nothing changes but the claim that they carry
 	gone    map[int64]bool // messages to delete
@@ -205,9 +206,8 @@ func (ch *changes) flush(ctx context.Context, h *hub) error {
 		}
 	}
 	queueSaveClaims(b, saveSendsSQL, sends)
-	if len(ch.done) > 0 {
-		b.Queue(doneClaimsSQL, ch.done, ch.tx.now)
-	}
+	queueDone(b, doneSendsSQL, ch.done, ch.tx.now)
+	queueDone(b, doneKeysSQL, ch.ended, ch.tx.now)
 	queueSaveClaims(b, saveClaimsSQL, stored)
 	queueInsertClaims(b, fresh)
 	queueNotes(b, ch.notes)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,7 +11,8 @@ import (
 
 var (
 	grantClaimsSQL = stmt("claims_granted")
-	doneClaimsSQL  = stmt("claims_done")
+	doneSendsSQL   = stmt("claims_done")
+	doneKeysSQL    = strings.Replace(doneSendsSQL, "delivery_claims", "worker_claims", 1)
 )
 
 // grantsAlike is how many claims that a grant left alike are worth a statement of their own.
@@ -45,4 +47,11 @@ func queueGrants(b *pgx.Batch, claims []*claim) (rest []*claim) {
 			g.leaseUntil, g.firstAt, g.lease)
 	}
 	return rest
+}
+
+// queueDone adds the writing of claims of one part of the ledger to b that are done, without a result, and of which nothing else changed.
+func queueDone(b *pgx.Batch, sql string, ids []int64, now time.Time) {
+	if len(ids) > 0 {
+		b.Queue(sql, ids, now)
+	}
 }

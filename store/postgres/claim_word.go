@@ -175,7 +175,11 @@ func (s *saying) one(c *claim, w *ledger.Word) (ledger.Applied, error) {
 		s.refused(c, a, w.Fence, ledger.Said(string(w.Kind), w.Error))
 		return a, nil
 	case !again: // the same word again may settle the message now
-		s.saveClaim(c)
+		if c.State == ledger.Done && w.Result == nil && s.touched[c.ID] == nil {
+			s.ended = append(s.ended, c.ID)
+		} else {
+			s.saveClaim(c)
+		}
 		s.note(note{claim: c.ID, what: string(w.Kind), fence: w.Fence, who: c.Owner, detail: w.Error})
 	}
 	m := s.follow[c.MessageID]
