@@ -28,13 +28,9 @@ var _ account.Store = (*DB)(nil)
 // publishRows sends the publish of what is to do. What has a price is charged by the same statement; before it, in the same
 // round trip and transaction, the projects that have a limit are locked, so that what is left to them is exact over all servers. done ends
 // it, once the rows are read, and may be called again.
-func (db *DB) publishRows(ctx context.Context, p *publishing, args []any, rides []*ride) (rows pgx.Rows, done func() error, err error) {
+func (db *DB) publishRows(ctx context.Context, p *publishing, text string, args []any, rides []*ride) (rows pgx.Rows, done func() error, err error) {
 	items, todo := p.items, p.todo
 	paid := slices.ContainsFunc(todo, func(i int) bool { return items[i].Price > 0 })
-	text := publishPlainSQL
-	if slices.ContainsFunc(todo, func(i int) bool { return items[i].Group != "" }) {
-		text = publishSQL
-	}
 	if !paid && len(rides) == 0 {
 		rows, err = db.conn(ctx).Query(ctx, text, args...)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 var (
 	publishSQL      = stmt("publish")
 	publishPlainSQL = variant(publishSQL, "p", "g")
+	publishOneSQL   = stmt("publish_one")
 	publishKnownSQL = stmt("publish_known")
 )
 
@@ -192,7 +193,7 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 	if err != nil {
 		return nil, nil, err
 	}
-	args, err := publishArgs(p, groups, db.ticks.of(groups), db.laneWaits(ctx))
+	text, args, err := db.publishStatement(ctx, p, groups)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,7 +204,7 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 			db.hub.rodeInVain(rides)
 		}
 	}()
-	rows, done, err := db.publishRows(ctx, p, args, rides)
+	rows, done, err := db.publishRows(ctx, p, text, args, rides)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -301,14 +302,69 @@ func (db *DB) firstAnswers(ctx context.Context, p *publishing, known []int) (lef
 	return left, rows.Err()
 }
 
-func publishArgs(p *publishing, groups, ticks []int64, waits string) ([]any, error) {
-	items, todo := p.items, p.todo
-	headers := make([]string, len(todo))
-	for n, i := range todo {
+// publishStatement gives the leanest statement for what is to do, without its price.
+func (db *DB) publishStatement(ctx context.Context, p *publishing, groups []int64) (text string, args []any, err error) {
+	waits, text := db.laneWaits(ctx), publishPlainSQL
+	first := &p.items[p.todo[0]]
+	one := true
+	for n, i := range p.todo {
+		it := &p.items[i]
+		one = one && it.Queue == first.Queue && it.Project == first.Project && it.Price == 0 && p.keyed[i] == nil
+		if groups[n] != 0 {
+			one, text = false, publishSQL
+		}
+	}
+	if one {
+		args, err = publishOneArgs(p, waits)
+		return publishOneSQL, args, err
+	}
+	args, err = publishArgs(p, groups, db.ticks.of(groups), waits)
+	return text, args, err
+}
+
+func headersOf(p *publishing) ([]string, error) {
+	headers := make([]string, len(p.todo))
+	for n, i := range p.todo {
 		var err error
-		if headers[n], err = headersText(items[i].Headers); err != nil {
+		if headers[n], err = headersText(p.items[i].Headers); err != nil {
 			return nil, err
 		}
+	}
+	return headers, nil
+}
+
+func publishOneArgs(p *publishing, waits string) ([]any, error) {
+	items, todo := p.items, p.todo
+	headers, err := headersOf(p)
+	if err != nil {
+		return nil, err
+	}
+	keys := make(map[string]bool, len(todo))
+	return []any{
+		items[todo[0]].Project,
+		items[todo[0]].Queue,
+		column(todo, func(i int) []byte { return bodyOf(items[i].Body) }),
+		allAlike(headers),
+		alike(todo, func(i int) float64 { return seconds(items[i].Delay) }),
+		alike(todo, func(i int) int16 { return int16(items[i].Priority) }),
+		alike(todo, func(i int) time.Time { return items[i].OriginAt }),
+		column(todo, func(i int) string { return items[i].Key }),
+		column(todo, func(i int) []byte { return items[i].Hash }),
+		alike(todo, func(i int) bool {
+			key := items[i].Key
+			twice := key != "" && keys[key]
+			keys[key] = true
+			return twice
+		}),
+		waits,
+	}, nil
+}
+
+func publishArgs(p *publishing, groups, ticks []int64, waits string) ([]any, error) {
+	items, todo := p.items, p.todo
+	headers, err := headersOf(p)
+	if err != nil {
+		return nil, err
 	}
 	return []any{
 		alike(todo, func(i int) int64 { return items[i].Project }),

@@ -24,9 +24,10 @@ var ofCallers = []mutant{
 	},
 	{
 		id: "held-key-passed-by", holds: "I15", out: "a lane passes by a publish key that is in a caller's open transaction (on SQLite no caller has a transaction in the store)",
-		edits: []edit{{
-			file: "store/postgres/sql/publish.sql", old: "CASE WHEN key = '' OR $12 = '' THEN false", new: "CASE WHEN key = '' OR $12 = $12 THEN false",
-		}},
+		edits: []edit{
+			{file: "store/postgres/sql/publish.sql", old: "CASE WHEN key = '' OR $12 = '' THEN false", new: "CASE WHEN key = '' OR $12 = $12 THEN false"},
+			{file: "store/postgres/sql/publish_one.sql", old: "CASE WHEN key = '' OR $11 = '' THEN false", new: "CASE WHEN key = '' OR $11 = $11 THEN false"},
+		},
 		caught: []catch{{onPostgres, "store/postgres", "TestHeldKeyStopsNoOther", "beside the held key"}},
 	},
 	{

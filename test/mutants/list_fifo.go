@@ -25,6 +25,7 @@ var ofFIFO = []mutant{
 		edits: []edit{
 			{file: "store/sqlite/publish.go", old: "if q.FIFO {\n\t\tif err", new: "if q.FIFO && q.IsDLQ {\n\t\tif err"},
 			{file: "store/postgres/sql/publish.sql", old: "WHEN q.fifo AND (gid = 0 OR prio <> 0) THEN", new: "WHEN q.fifo AND prio > 9 THEN"},
+			{file: "store/postgres/sql/publish_one.sql", old: "WHEN q.fifo THEN", new: "WHEN q.fifo AND prio > 9 THEN"},
 		},
 		caught: suite("fifo", "a publish without a group or with a priority is refused, and nothing is stored", "stored: "),
 	},

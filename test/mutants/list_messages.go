@@ -94,6 +94,7 @@ var ofMessages = []mutant{
 		edits: []edit{
 			{file: "queue/refuse.go", old: "if p.Delay < retention {", new: "if p.Delay <= retention {"},
 			{file: "store/postgres/sql/publish.sql", old: "delay >= q.retention_s", new: "delay > q.retention_s"},
+			{file: "store/postgres/sql/publish_one.sql", old: "($5::float8[])[1]) >= q.retention_s", new: "($5::float8[])[1]) > q.retention_s"},
 		},
 		caught: suite("publish", "a delay at or past the retention is refused", "24h0m0s: , want INVALID_ARGUMENT"),
 	},
@@ -103,6 +104,7 @@ var ofMessages = []mutant{
 			{file: "store/sqlite/publish.go", old: "\tcase !until.After(t.now):\n", new: "\tcase !until.IsZero():\n"},
 			{file: "store/postgres/sql/publish.sql", old: "(SELECT o.expires_at > now() FROM publish_keys o", new: "(SELECT o.expires_at IS NULL FROM publish_keys o"},
 			{file: "store/postgres/sql/publish.sql", old: "    WHERE t.expires_at <= now()\n", new: ""},
+			{file: "store/postgres/sql/publish_one.sql", old: "    WHERE t.expires_at <= now()\n", new: ""},
 		},
 		caught: suite("publish", "I4: a key known answers the first id", "replay: false, want true"),
 	},
@@ -116,6 +118,7 @@ var ofMessages = []mutant{
 		edits: []edit{
 			{file: "store/sqlite/publish.go", old: "\tcase !until.After(t.now):\n", new: "\tcase until.IsZero():\n"},
 			{file: "store/postgres/sql/publish.sql", old: "(SELECT o.expires_at > now() FROM publish_keys o", new: "(SELECT o.expires_at IS NOT NULL FROM publish_keys o"},
+			{file: "store/postgres/sql/publish_one.sql", old: "WHERE t.expires_at <= now()", new: "WHERE t.expires_at IS NULL"},
 			{file: "store/postgres/sql/publish_known.sql", old: "WHERE k.expires_at > now()", new: "WHERE k.expires_at IS NOT NULL"},
 		},
 		caught: suite("publish", "I4, H-Q07: a window is fixed, and a duplicate does not extend it", "after the window: replay true"),

@@ -14,6 +14,7 @@ var ofProjects = []mutant{
 		edits: []edit{
 			{file: "store/sqlite/sql/publish_key.sql", old: "WHERE project = ? AND", new: "WHERE ? > 0 AND"},
 			{file: "store/postgres/sql/publish.sql", old: "WHERE o.project = e.project AND o.queue", new: "WHERE o.queue"},
+			{file: "store/postgres/sql/publish_one.sql", old: "WHERE o.project = $1 AND o.queue", new: "WHERE o.queue"},
 			{file: "store/postgres/sql/publish_known.sql", old: "ON k.project = u.project AND k.queue", new: "ON k.queue"},
 		},
 		caught: suite("access", "I13: nothing of one project is seen or moved by another", "publish: false, want true"),
