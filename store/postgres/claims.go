@@ -32,21 +32,38 @@ type claim struct {
 	fresh bool // not stored yet
 }
 
-// scanClaim reads a row of lock_claims_of.sql's columns, and what follows them into more.
-func scanClaim(rows pgx.Rows, more ...any) (*claim, error) {
-	c, hash, window, keep := &claim{}, []byte(nil), 0.0, 0.0
-	err := rows.Scan(append([]any{
-		&c.ID, &c.kind, &c.Project, &c.Scope, &c.Key, &hash, &c.WorkHash, (*string)(&c.Policy), (*string)(&c.State), &c.Fence, &c.Begun, &c.Attempt,
-		&c.Tries, &c.MaxTries, &c.Ambiguous, &c.GrantID, &c.Owner, &c.LeaseUntil, &c.NextAt, &c.FinishedAt, &c.FirstAt, &window, &keep,
+// claimScan reads rows of lock_claims_of.sql's columns. Where they go is said once for all rows.
+type claimScan struct {
+	claim        claim
+	hash         []byte
+	window, keep float64 // in seconds
+	to           []any
+}
+
+// newClaimScan begins; what follows those columns goes into more.
+func newClaimScan(more ...any) *claimScan {
+	s := &claimScan{}
+	c := &s.claim
+	s.to = append([]any{
+		&c.ID, &c.kind, &c.Project, &c.Scope, &c.Key, &s.hash, &c.WorkHash, (*string)(&c.Policy), (*string)(&c.State), &c.Fence, &c.Begun, &c.Attempt,
+		&c.Tries, &c.MaxTries, &c.Ambiguous, &c.GrantID, &c.Owner, &c.LeaseUntil, &c.NextAt, &c.FinishedAt, &c.FirstAt, &s.window, &s.keep,
 		&c.OriginAt, &c.CreatedAt, &c.MessageID, &c.Lease, &c.Result, &c.LastError,
-	}, more...)...)
-	if err != nil {
+	}, more...)
+	return s
+}
+
+func (s *claimScan) next(rows pgx.Rows) (*claim, error) {
+	if err := rows.Scan(s.to...); err != nil {
 		return nil, err
 	}
-	copy(c.Hash[:], hash)
-	c.Window, c.Keep = duration(window), duration(keep)
-	return c, nil
+	c := s.claim
+	copy(c.Hash[:], s.hash)
+	c.Window, c.Keep = duration(s.window), duration(s.keep)
+	return &c, nil
 }
+
+// scanClaim reads one row.
+func scanClaim(rows pgx.Rows, more ...any) (*claim, error) { return newClaimScan(more...).next(rows) }
 
 // lockClaimsOf locks the claims that messages carry, and reads them by the claims' ids. It comes before the
 // messages are locked: one of them may have been linked to a claim in between, for which changes.closeKey asks again.
@@ -64,8 +81,9 @@ func (tx *txn) readClaims(ctx context.Context, sql string, ids []int64) (map[int
 	}
 	defer rows.Close()
 	out := map[int64]*claim{}
+	s := newClaimScan()
 	for rows.Next() {
-		c, err := scanClaim(rows)
+		c, err := s.next(rows)
 		if err != nil {
 			return nil, err
 		}
@@ -91,8 +109,9 @@ func (tx *txn) heldClaims(ctx context.Context, rows map[int64]*queue.Row, locked
 // queueLockClaimsOf adds lockClaimsOf to b, or one of its kind; what it reads goes into out.
 func queueLockClaimsOf(b *pgx.Batch, sql string, messages []int64, out map[int64]*claim) {
 	b.Queue(sql, messages).Query(func(rows pgx.Rows) error {
+		s := newClaimScan()
 		for rows.Next() {
-			c, err := scanClaim(rows)
+			c, err := s.next(rows)
 			if err != nil {
 				return err
 			}

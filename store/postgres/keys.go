@@ -82,8 +82,9 @@ func (k *keys) passedBy(i int) bool { return k.held[k.hashes[i]] }
 // lock adds to b the locking of the keys that are there.
 func (k *keys) lock(b *pgx.Batch, wait string) {
 	b.Queue(lockKeysSQL, bytesOf(k.hashes), wait).Query(func(rows pgx.Rows) error {
+		s := newClaimScan()
 		for rows.Next() {
-			c, err := scanClaim(rows)
+			c, err := s.next(rows)
 			switch {
 			case err != nil:
 				return err
@@ -100,8 +101,9 @@ func (k *keys) lock(b *pgx.Batch, wait string) {
 // lockMessages adds to b the locking of the messages that the keys carry: that of item i in any case, or only if nobody holds its key.
 func (k *keys) lockMessages(b *pgx.Batch, wait string, always []bool) {
 	b.Queue(keysMessagesSQL, bytesOf(k.hashes), always, wait).Query(func(rows pgx.Rows) error {
+		s := newRowScan()
 		for rows.Next() {
-			r, err := scanRow(rows)
+			r, err := s.next(rows)
 			if err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ func (db *DB) look(ctx context.Context, sql string, id int64, p queue.Page, want
 	for looked := 0; rows.Next(); looked++ {
 		var size int
 		var now time.Time
-		r, err := scanRow(rows, &size, &now)
+		r, err := newRowScan(&size, &now).next(rows)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -16,22 +16,31 @@ var (
 	deleteMessagesSQL   = stmt("delete_messages")
 )
 
-// rowFields are where the columns of lock_messages.sql go; retention is in seconds.
-func rowFields(r *queue.Row, retention *float64) []any {
-	return []any{
-		&r.ID, &r.Project, &r.QueueID, &r.GroupID, &r.Priority, &r.Place, &r.Receives, &r.MaxReceives, &r.Lease, &r.Leased, &r.Open, &r.VisibleAt,
-		&r.PublishedAt, &r.OriginAt, &r.ReceivedAt, &r.ExpiresAt, retention, &r.ClaimID, &r.SourceQueue, &r.SourceGroup, &r.DeadAt, &r.LastError,
-	}
+// rowScan reads rows of lock_messages.sql's columns. Where they go is said once for all rows.
+type rowScan struct {
+	row       queue.Row
+	retention float64 // in seconds
+	to        []any
 }
 
-// scanRow reads a row of lock_messages.sql's columns, and what follows them into more.
-func scanRow(rows pgx.Rows, more ...any) (*queue.Row, error) {
-	r, retention := &queue.Row{}, 0.0
-	if err := rows.Scan(append(rowFields(r, &retention), more...)...); err != nil {
+// newRowScan begins; what follows those columns goes into more.
+func newRowScan(more ...any) *rowScan {
+	s := &rowScan{}
+	r := &s.row
+	s.to = append([]any{
+		&r.ID, &r.Project, &r.QueueID, &r.GroupID, &r.Priority, &r.Place, &r.Receives, &r.MaxReceives, &r.Lease, &r.Leased, &r.Open, &r.VisibleAt,
+		&r.PublishedAt, &r.OriginAt, &r.ReceivedAt, &r.ExpiresAt, &s.retention, &r.ClaimID, &r.SourceQueue, &r.SourceGroup, &r.DeadAt, &r.LastError,
+	}, more...)
+	return s
+}
+
+func (s *rowScan) next(rows pgx.Rows) (*queue.Row, error) {
+	if err := rows.Scan(s.to...); err != nil {
 		return nil, err
 	}
-	r.Retention = duration(retention)
-	return r, nil
+	r := s.row
+	r.Retention = duration(s.retention)
+	return &r, nil
 }
 
 // lockMessages locks messages by id and reads those that are there.
@@ -54,8 +63,9 @@ func (tx *txn) readMessages(ctx context.Context, sql string, ids []int64) (map[i
 		return nil, err
 	}
 	defer rows.Close()
+	s := newRowScan()
 	for rows.Next() {
-		r, err := scanRow(rows)
+		r, err := s.next(rows)
 		if err != nil {
 			return nil, err
 		}
@@ -67,8 +77,9 @@ func (tx *txn) readMessages(ctx context.Context, sql string, ids []int64) (map[i
 // queueLockMessages adds lockMessages to b; what it reads goes into out.
 func queueLockMessages(b *pgx.Batch, ids []int64, out map[int64]*queue.Row) {
 	b.Queue(lockMessagesSQL, ids).Query(func(rows pgx.Rows) error {
+		s := newRowScan()
 		for rows.Next() {
-			r, err := scanRow(rows)
+			r, err := s.next(rows)
 			if err != nil {
 				return err
 			}

@@ -289,10 +289,11 @@ func (db *DB) receiveRows(ctx context.Context, r queue.Receive, also []any, sql 
 }
 
 func scanReceived(rows pgx.Rows, r queue.Receive, also []any) (out []received, err error) {
+	m := received{Message: queue.Message{Queue: r.Queue}}
+	var headers string
+	s := newRowScan(append([]any{&m.Body, &headers, &m.Group, &m.Source, &m.due}, also...)...)
 	for rows.Next() {
-		m := received{Message: queue.Message{Queue: r.Queue}}
-		var headers string
-		row, err := scanRow(rows, append([]any{&m.Body, &headers, &m.Group, &m.Source, &m.due}, also...)...)
+		row, err := s.next(rows)
 		if err != nil {
 			return nil, err
 		}

@@ -217,7 +217,7 @@ func (k *taking) visit(rows pgx.Rows) error {
 	for rows.Next() {
 		var group, tick int64
 		var hold float64
-		m, err := scanRow(rows, &group, &hold, &tick, &k.head)
+		m, err := newRowScan(&group, &hold, &tick, &k.head).next(rows)
 		if err != nil {
 			return err
 		}

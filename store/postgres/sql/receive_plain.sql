@@ -9,7 +9,7 @@ WITH c AS MATERIALIZED (
 --$ WHERE (SELECT NOT paused AND NOT grouped AND NOT EXISTS (SELECT 1 FROM wakes w WHERE w.queue = q.id AND w.id > $7) FROM queues q WHERE id = $1 AND project = $5 AND name = $6)
   LIMIT $2                                   -- lower priorities are not looked at once the limit is reached
 ), s AS MATERIALIZED (
-  SELECT c.*, coalesce((SELECT octet_length(b.body) FROM bodies b WHERE b.id = c.id), 0) AS size FROM c
+  SELECT c.*, b.body, b.headers, coalesce(octet_length(b.body), 0) AS size FROM c LEFT JOIN bodies b ON b.id = c.id
 ), t AS MATERIALIZED (                       -- ends at 8 MiB of bodies, save that one always goes
   SELECT * FROM (SELECT s.*, row_number() OVER w AS n, sum(s.size) OVER w AS total FROM s WINDOW w AS (ORDER BY prio DESC, vis, id)) x
   WHERE n = 1 OR total <= 8388608
@@ -17,12 +17,12 @@ WITH c AS MATERIALIZED (
   UPDATE messages m SET vis = now() + coalesce(nullif($3::float8, 0), (SELECT visibility_s FROM queues WHERE id = $1)) * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
          receives = m.receives + (m.dead_at IS NULL AND m.max_receives <> 32767)::int, received_at = now()
   FROM t WHERE m.id = t.id
-  RETURNING m.*, t.n, t.vis AS was_due
+  RETURNING m.*, t.n, t.vis AS was_due, t.body, t.headers
 )
 SELECT u.id, project, queue, coalesce(gid, 0), prio, coalesce(place, 0), receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
        coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
        coalesce(dead_at, '0001-01-01Z'), coalesce(last_error, ''),
-       b.body, coalesce(b.headers::text, ''),
+       body, coalesce(headers::text, ''),
        CASE WHEN source_gid IS NULL THEN '' ELSE coalesce((SELECT z.name FROM group_names z WHERE z.id = u.source_gid), '') END,
        coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due
-FROM u LEFT JOIN bodies b ON b.id = u.id ORDER BY n
+FROM u ORDER BY n
