@@ -212,11 +212,11 @@ func (db *DB) publishSome(ctx context.Context, p *publishing) (known, again []in
 	wakes := map[int64]time.Duration{}
 	var at time.Time
 	var stored []int64 // groups
+	var id, q int64
+	var what string
+	var now, vis time.Time
+	var retention float64
 	for n := 0; rows.Next(); n++ {
-		var id, q int64
-		var what string
-		var now, vis time.Time
-		var retention float64
 		if err := rows.Scan(&id, &what, &now, &vis, &q, &retention); err != nil {
 			return nil, nil, err
 		}
