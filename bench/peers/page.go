@@ -76,6 +76,8 @@ func (r *results) region(page string, text []byte, name string) (string, error) 
 		return r.about(), nil
 	case "marks":
 		return r.marks().markdown(), nil
+	case "limits":
+		return r.limits(), nil
 	case "peers":
 		t := table{head: []string{"", "what it is here", "what it remembers of what was done"}}
 		for _, p := range peers() {
