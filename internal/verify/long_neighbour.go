@@ -9,7 +9,7 @@ import (
 	"github.com/onceward/onceward/internal/history"
 )
 
-// neighbours is the project beside the first one. It has a queue of the same name, and keys of the same scope.
+// neighbours is the project beside the first one. It has a queue of the same name.
 const neighbours = "neighbours"
 
 // makeNeighbour makes that project, and gives a key of it.
@@ -27,31 +27,40 @@ func (s *server) makeNeighbour(ctx context.Context) (key string, err error) {
 		return "", err
 	}
 	var o object
-	_, err = s.callBy(ctx, k.Key, "POST", "/v1/queue/create", object{"name": jobs}, &o)
+	_, err = s.callBy(ctx, k.Key, "POST", "/v1/queue/create", object{"name": jobs, "max_receive_count": 1000}, &o)
 	return k.Key, err
 }
 
 // neighbour publishes, receives and lists in its own project, and tries ids that were answered to the first one, until the round stops it and its queue is empty.
 // The history's checker sees that no answer names what is not its own.
 func (l *long) neighbour(ctx context.Context) {
-	open := map[string]bool{} // what it published and has not acked
-	for n := 1; ; n++ {
-		select {
-		case <-l.stop:
-			if len(open) == 0 {
-				return
-			}
-		default:
-			name := fmt.Sprint("their-", n)
-			for !l.publishTheirs(ctx, name) {
-				pause(ctx, 50*time.Millisecond)
-			}
-			open[name] = true
-			l.tryOurs(ctx)
-			l.listTheirs(ctx)
+	for n := 1; !l.stopped(); n++ {
+		name := fmt.Sprint("their-", n)
+		for !l.publishTheirs(ctx, name) {
+			pause(ctx, 50*time.Millisecond)
 		}
-		l.drinkTheirs(ctx, open)
+		l.tryOurs(ctx)
+		for _, path := range []string{theirQueue, "/v1/queue/dlq/list/" + jobs, "/v1/webhooks/events", "/v1/webhooks/deliveries", "/v1/ledger/claims?state=started"} {
+			l.listTheirs(ctx, path)
+		}
+		l.drinkTheirs(ctx)
 		pause(ctx, 50*time.Millisecond)
+	}
+	// Its queue says when all is acked: of an ack whose answer was lost nobody else can. What is left after that time is not at rest.
+	until(ctx, longRest, func() (bool, error) {
+		l.drinkTheirs(ctx)
+		return l.listTheirs(ctx, theirQueue) == 0, nil
+	})
+}
+
+const theirQueue = "/v1/queue/messages/" + jobs
+
+func (l *long) stopped() bool {
+	select {
+	case <-l.stop:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -100,27 +109,28 @@ func (l *long) tryOurs(ctx context.Context) {
 	try(delivery, "POST", "/v1/webhooks/deliveries/"+delivery+"/cancel", object{})
 }
 
-// listTheirs lists what there is, by whatever names it.
-func (l *long) listTheirs(ctx context.Context) {
-	for _, path := range []string{"/v1/queue/messages/" + jobs, "/v1/queue/dlq/list/" + jobs, "/v1/webhooks/events", "/v1/webhooks/deliveries", "/v1/ledger/claims?state=started"} {
-		var d struct {
-			Items []object `json:"items"`
-		}
-		l.ask(ctx, history.Event{Do: history.List, Thing: path}, "GET", path, nil, &d, func(a *history.Event) {
-			a.Answer = fmt.Sprint(len(d.Items))
-			for _, item := range d.Items {
-				for _, member := range []string{"message_id", "event_id", "delivery_id", "key"} {
-					if name, ok := item[member].(string); ok {
-						a.Names = append(a.Names, name)
-					}
+// listTheirs lists what there is, by whatever names it, and gives how many there are: -1 if nothing was answered.
+func (l *long) listTheirs(ctx context.Context, path string) int {
+	var d struct {
+		Items []object `json:"items"`
+	}
+	n := -1
+	l.ask(ctx, history.Event{Do: history.List, Thing: path}, "GET", path, nil, &d, func(a *history.Event) {
+		n = len(d.Items)
+		a.Answer = fmt.Sprint(n)
+		for _, item := range d.Items {
+			for _, member := range []string{"message_id", "event_id", "delivery_id", "key"} {
+				if name, ok := item[member].(string); ok {
+					a.Names = append(a.Names, name)
 				}
 			}
-		})
-	}
+		}
+	})
+	return n
 }
 
 // drinkTheirs receives what there is, and acks it.
-func (l *long) drinkTheirs(ctx context.Context, open map[string]bool) {
+func (l *long) drinkTheirs(ctx context.Context) {
 	var got struct {
 		Items []struct {
 			ID      string `json:"message_id"`
@@ -135,9 +145,7 @@ func (l *long) drinkTheirs(ctx context.Context, open map[string]bool) {
 	})
 	for _, m := range got.Items {
 		var o object
-		if l.ask(ctx, history.Event{Do: history.Ack, Thing: m.Payload.Thing, Message: m.ID, Receipt: m.Receipt}, "POST", "/v1/queue/ack",
-			object{"queue": jobs, "receipt_handle": m.Receipt}, &o, func(a *history.Event) { a.Answer = fmt.Sprint(o["acked"]) }) && o["acked"] == true {
-			delete(open, m.Payload.Thing)
-		}
+		l.ask(ctx, history.Event{Do: history.Ack, Thing: m.Payload.Thing, Message: m.ID, Receipt: m.Receipt}, "POST", "/v1/queue/ack",
+			object{"queue": jobs, "receipt_handle": m.Receipt}, &o, func(a *history.Event) { a.Answer = fmt.Sprint(o["acked"]) })
 	}
 }
