@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -83,18 +84,21 @@ type own struct {
 	more      []string
 }
 
-// pointed is a store whose transactions have fail points.
-type pointed[T any] struct{ ledger.TxStore[T] }
+// pointed is a store with fail points at its transactions from that of the first effect on: what claim, effect and record have of their own would show.
+type pointed[T any] struct {
+	ledger.TxStore[T]
+	worked atomic.Bool
+}
 
-func (p pointed[T]) InTx(ctx context.Context, f func(ctx context.Context, tx T) error) error {
+func (p *pointed[T]) InTx(ctx context.Context, f func(ctx context.Context, tx T) error) error {
 	err := p.TxStore.InTx(ctx, func(ctx context.Context, tx T) error {
 		err := f(ctx, tx)
-		if err == nil {
+		if err == nil && p.worked.Load() {
 			failpoint.At(failpoint.BeforeCommit, ownTx)
 		}
 		return err
 	})
-	if err == nil {
+	if err == nil && p.worked.Load() {
 		failpoint.At(failpoint.AfterCommit, ownTx)
 	}
 	return err
@@ -104,10 +108,15 @@ func beOwn[T any](ctx context.Context, o own, what string, store ledger.TxStore[
 	if err := install(ctx); err != nil {
 		return err
 	}
+	points := &pointed[T]{TxStore: store}
+	do := func(ctx context.Context, tx T, thing string) error {
+		defer points.worked.Store(true)
+		return effect(ctx, tx, thing)
+	}
 	if what == ownReceiver {
 		h, err := webhook.NewReceiver(webhook.ReceiverConfig[T]{
-			Store: pointed[T]{store}, Secrets: o.more[1:2], Timeout: 3 * time.Second, Logger: slog.New(slog.DiscardHandler),
-			Effect: func(ctx context.Context, tx T, r webhook.Received) error { return effect(ctx, tx, r.EventID) },
+			Store: points, Secrets: o.more[1:2], Timeout: ample, Logger: slog.New(slog.DiscardHandler), // one that is woken can still commit
+			Effect: func(ctx context.Context, tx T, r webhook.Received) error { return do(ctx, tx, r.EventID) },
 		})
 		if err != nil {
 			return err
@@ -118,12 +127,12 @@ func beOwn[T any](ctx context.Context, o own, what string, store ledger.TxStore[
 		}
 		return http.Serve(l, h)
 	}
-	l, err := ledger.NewLedger(ledger.Config{Store: pointed[T]{store}, Scope: "work", Logger: slog.New(slog.DiscardHandler)})
+	l, err := ledger.NewLedger(ledger.Config{Store: points, Scope: "work", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
 	return o.consume(ctx, func(c *client.Client, m *client.Message, name string) error {
-		o, _ := ledger.Tx(ctx, l, ledger.Work{Key: name}, func(ctx context.Context, tx T, _ ledger.Try) ([]byte, error) { return nil, effect(ctx, tx, name) })
+		o, _ := ledger.Tx(ctx, l, ledger.Work{Key: name}, func(ctx context.Context, tx T, _ ledger.Try) ([]byte, error) { return nil, do(ctx, tx, name) })
 		d := o.Disposition()
 		var err error
 		switch d.Action {
