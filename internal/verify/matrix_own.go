@@ -134,9 +134,14 @@ func (r *run) followOwn(ctx context.Context, c *cell, what, store string) error 
 		err = pause(ctx, r.within(workerLease+slack))
 		r.kill(first)
 	case woken:
-		err = errors.Join(pause(ctx, workerLease+slack), thaw(first.cmd.Process))
+		err = errors.Join(pause(ctx, workerLease+slack), r.wake(ctx, first))
 	}
 	return err
+}
+
+// wake lets a program go on, for long enough that whatever it still does is there to be counted.
+func (r *run) wake(ctx context.Context, w *workerProcess) error {
+	return errors.Join(thaw(w.cmd.Process), pause(ctx, workerLease/2))
 }
 
 // receiveOwn has an event delivered to a receiver that stops at the cell's point, until it is delivered.
@@ -163,7 +168,7 @@ func (r *run) receiveOwn(ctx context.Context, c *cell, s *server, store string) 
 		return err
 	}
 	if c.how == woken {
-		err = errors.Join(pause(ctx, r.lease()+slack), thaw(first.cmd.Process))
+		err = errors.Join(pause(ctx, r.lease()+slack), r.wake(ctx, first))
 	} else {
 		r.kill(first)
 		_, err = r.work(nil, OwnWord, ownReceiver, store, at, e.Secret)
@@ -226,7 +231,7 @@ func playCaller(ctx context.Context, r *run, c *cell, what string, counts map[st
 			s, err = r.killed(ctx, s)
 		}
 		if err == nil {
-			err = errors.Join(r.serversAre(s), thaw(first.cmd.Process))
+			err = errors.Join(r.serversAre(s), r.wake(ctx, first))
 		}
 	} else {
 		err = r.followOwn(ctx, c, what, store)
@@ -234,21 +239,21 @@ func playCaller(ctx context.Context, r *run, c *cell, what string, counts map[st
 	if err != nil {
 		return err
 	}
-	if what == sqlPublish {
-		if err := r.answered(ctx, c); err != nil {
-			return err
-		}
-		if err := drained(ctx, r, s); err != nil {
-			return err
-		}
+	if what != sqlWork {
+		err = r.answered(ctx, c)
+	}
+	if err == nil && what == sqlPublish {
+		err = drained(ctx, r, s)
+	}
+	if err != nil {
+		return err
 	}
 	if err := r.counted(ctx, counts); err != nil {
 		return err
 	}
 	v := r.verdict
-	if requests, _ := r.tally.seen(); what == sqlSend {
+	if what == sqlSend {
 		r.judgeEffects(1, 1)
-		v.requests = len(requests)
 	}
 	if err := r.judgeOwn(ctx, r.ground.db(), 1); err != nil {
 		return err
