@@ -123,28 +123,32 @@ func playCall(ctx context.Context, r *run, c *cell, v verb, before bool) error {
 	return r.counted(ctx, v.counts)
 }
 
-// counted waits until what each query counts is as it must be, stops the servers, and looks at what the triggers saw.
+// counted waits until what each query counts is as it must be, stops the servers, and counts once more: it must be so at one time, and stay so. Then it looks at what
+// the triggers saw.
 func (r *run) counted(ctx context.Context, counts map[string]int) error {
-	v := r.verdict
 	for _, query := range sortedKeys(counts) {
-		n, want := 0, counts[query]
-		right, err := until(ctx, 15*time.Second, func() (ok bool, err error) {
-			n, err = r.countOf(ctx, query)
-			return n == want, err
-		})
-		if err != nil {
+		if _, err := until(ctx, 15*time.Second, func() (bool, error) {
+			n, err := r.countOf(ctx, query)
+			return n == counts[query], err
+		}); err != nil {
 			return err
-		}
-		if !right {
-			flag := &v.lost
-			if n > want {
-				flag = &v.doubled
-			}
-			v.note(flag, "%s: %d; expected %d", query, n, want)
 		}
 	}
 	if err := r.stopAll(ctx); err != nil {
 		return err
+	}
+	v := r.verdict
+	for _, query := range sortedKeys(counts) {
+		n, err := r.countOf(ctx, query)
+		if err != nil {
+			return err
+		}
+		switch want := counts[query]; {
+		case n < want:
+			v.note(&v.lost, "%s: %d; expected %d", query, n, want)
+		case n > want:
+			v.note(&v.doubled, "%s: %d; expected %d", query, n, want)
+		}
 	}
 	f, err := readFacts(ctx, r.ground)
 	if err != nil {
