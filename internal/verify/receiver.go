@@ -42,6 +42,15 @@ func (t *tally) seen() (requests, effects map[string]int) {
 	return maps.Clone(t.requests), maps.Clone(t.effects)
 }
 
+// sum gives how much was read, and under how many keys.
+func (t *tally) sum() (n, keys int) {
+	requests, _ := t.seen()
+	for _, times := range requests {
+		n += times
+	}
+	return n, len(requests)
+}
+
 // receiver reads requests, makes one effect of each new key, and answers when the run says so.
 type receiver struct {
 	*tally
