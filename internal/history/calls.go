@@ -32,14 +32,23 @@ func (c *checker) calls() {
 	for _, id := range event {
 		known[id] = true
 	}
+	alone := map[string]bool{} // what workers have claimed under policy once
+	for _, e := range c.Events {
+		if e.Do == Claim && e.Policy == "once" {
+			alone[e.Thing] = true
+		}
+	}
 	for _, e := range c.Events {
 		switch {
 		case e.Do == Publish && (e.Answer == New || e.Answer == Replay):
 			c.stored(e, "message "+e.Key)
 		case e.Do == Send && (e.Answer == New || e.Answer == Replay):
 			c.stored(e, "event "+e.Key)
-		case e.Do == Post && known[e.Thing]:
-			if posts[e.Thing]++; e.Policy == "once" && !strings.HasPrefix(e.Answer, "5") {
+		case e.Do == Post:
+			if known[e.Thing] {
+				posts[e.Thing]++
+			}
+			if (known[e.Thing] && e.Policy == "once" || alone[e.Thing]) && !strings.HasPrefix(e.Answer, "5") {
 				once[e.Thing]++
 			}
 		case e.Do == Foreign && e.Answer != "" && !strings.HasSuffix(e.Answer, "NOT_FOUND"):
@@ -52,8 +61,10 @@ func (c *checker) calls() {
 		if c.Ended && n > attempts[thing] {
 			c.say("I11", "%s was posted %d times, and has %d attempts", thing, n, attempts[thing])
 		}
-		if once[thing] > 1 {
-			c.say("I11", "%s was posted %d times under policy once", thing, once[thing])
+	}
+	for thing, n := range once {
+		if n > 1 {
+			c.say("I11", "%s was posted %d times under policy once", thing, n)
 		}
 	}
 	if fenced < 0 {

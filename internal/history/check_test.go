@@ -147,8 +147,16 @@ func TestHistoriesThatBreakAnInvariantAreRefused(t *testing.T) {
 			add(h, Event{Do: Post, Key: "k", Thing: "once-1", Answer: "200", Policy: "once"})
 			h.Rows = append(h.Rows, Row{N: 50, Tx: 50, Table: "attempts", ID: 2, New: &State{Claim: 20, Fence: 1}})
 		}, "I11: once-1 was posted 2 times under policy once"},
+		"once, and twice by workers": {func(h *History) {
+			for range 2 {
+				add(h, Event{Do: Post, Key: "k", Thing: "work-7", Answer: "200", Policy: "work"})
+			}
+		}, "I11: work-7 was posted 2 times under policy once"},
 		"a redrive that loses":  {func(h *History) { at(h, 22).New = &State{Total: 3, Moved: 1, Left: 1} }, "I12: redrive 1 took out 3; it moved 1 and left 1"},
 		"another project hears": {func(h *History) { add(h, Event{Do: Foreign, Message: "dlv_1", Answer: "CONFLICT"}) }, "I13: a call of another project about dlv_1"},
+		"one id for two projects": {func(h *History) {
+			add(h, Event{Do: Publish, Key: "their-1", Thing: "their-1", Message: "qmsg_1", Answer: New, Project: "their"})
+		}, `I13: an answer to project "their" names qmsg_1, which is of project ""`},
 		"received from another project": {func(h *History) {
 			add(h, Event{Do: Publish, Key: "their-1", Thing: "their-1", Message: "qmsg_9", Answer: New, Project: "their"})
 			add(h, Event{Do: Receive, Thing: "their-1"})
