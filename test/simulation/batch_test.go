@@ -116,13 +116,7 @@ func (w *world) burst(q *queueModel) {
 			w.fail("consumes at once from %s give %s, which is not theirs or was given twice", q.name, s.name())
 			return
 		}
-		w.receive(can[i], q.visibility)
-		if s.Count != can[i].receives || !s.Until.Equal(can[i].visible) {
-			w.fail("%s is received as %+v; it is receive %d, until %s", s.name(), s, can[i].receives, can[i].visible)
-		}
-		can[i].id = s.ID
-		w.say("consume %s: %s, receive %d", q.name, s.name(), s.Count)
-		w.handle(can[i], s.Receipt)
+		w.taken(can[i], s, q.visibility)
 	}
 }
 
@@ -148,20 +142,18 @@ func (w *world) waitFor(q *queueModel) {
 	} else if len(got.Items) != min(most, len(can)) && (len(got.Items) > 0 || slices.ContainsFunc(can, func(m *message) bool { return m.visible.Add(2 * soon).Before(w.now()) })) {
 		w.fail("a consume of %d from %s that waited %v gives %d; %d can be received", most, q.name, took, len(got.Items), len(can))
 	}
-	for _, s := range got.Items {
+	for i, s := range got.Items {
 		m := w.received(s, can)
 		if m == nil {
 			w.fail("consume of %s gives %s, which cannot be received now", q.name, s.Payload)
 			return
 		}
+		if there && !unsure && m != can[i] {
+			w.fail("a consume of %s that need not wait gives %s as number %d; it must be %s, by priority, time and id", q.name, m.name, i, can[i].name)
+		}
 		if late := w.now().Sub(m.visible); !there && late > 2*soon && m.visible.After(begun) {
 			w.fail("%s was due %v before the consume that waited for it ended", m.name, late)
 		}
-		w.receive(m, q.visibility)
-		if s.Count != m.receives || !s.Until.Equal(m.visible) {
-			w.fail("%s is received as %+v; it is receive %d, until %s", m.name, s, m.receives, m.visible)
-		}
-		m.id = s.ID
-		w.handle(m, s.Receipt)
+		w.taken(m, s, q.visibility)
 	}
 }

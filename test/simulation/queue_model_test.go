@@ -29,24 +29,23 @@ type publishKey struct {
 
 // message is a message as it must be.
 type message struct {
-	queue     *queueModel
-	name      string // its payload
-	id        string // empty while no answer has told it
-	order     int    // of its publish, in its queue
-	place     int    // in its fifo group
-	group     string
-	priority  int
-	delay     time.Duration
-	receives  int
-	lease     int // the number of the newest receive
-	leased    bool
-	open      bool
-	visible   time.Time // the end of its delay or lease
-	published time.Time
-	expires   time.Time
-	dead      bool
-	gone      bool
-	work      string // the key of what it asks for
+	queue    *queueModel
+	name     string // its payload
+	id       string // empty while no answer has told it
+	receipt  string // the newest that was heard of
+	order    int    // of its publish, in its queue
+	place    int    // in its fifo group
+	group    string
+	priority int
+	delay    time.Duration
+	receives int
+	lease    int // the number of the newest receive
+	leased   bool
+	open     bool
+	visible  time.Time // the end of its delay or lease
+	expires  time.Time
+	dead     bool
+	gone     bool
 }
 
 // soon is what the server's duties have to notice that a time is over: a second, once the server is up.

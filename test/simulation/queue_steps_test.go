@@ -55,7 +55,7 @@ func (w *world) draw(q *queueModel) *message {
 
 // body is what a publish of the message says, beside its queue and key.
 func (m *message) body() fields {
-	b := fields{"payload": fields{"name": m.name, "work": m.work}, "delay_seconds": seconds(m.delay)}
+	b := fields{"payload": fields{"name": m.name, "size": 1}, "delay_seconds": seconds(m.delay)}
 	if m.queue.fifo {
 		b["message_group_id"] = m.group
 	} else {
@@ -69,7 +69,7 @@ func (w *world) stored(m *message, id, key string) {
 	q := m.queue
 	q.places++
 	m.order, m.place = q.places, q.places
-	m.id, m.published, m.visible = id, w.now(), w.now().Add(m.delay)
+	m.id, m.visible = id, w.now().Add(m.delay)
 	m.expires = m.visible.Add(q.retention)
 	q.messages = append(q.messages, m)
 	if key != "" {
@@ -90,9 +90,11 @@ func (w *world) publishAs(q *queueModel, m *message, key string) {
 	}
 	body := m.body()
 	body["queue"] = q.name
-	if q.content { // the payload is the key, however it is written
+	if q.content {
 		key = "of " + m.name
-		body["payload"] = json.RawMessage(fmt.Sprintf("{ \"work\":\"\",\n \"name\": %q}", m.name))
+		if m.order > 0 { // again, in other words: the payload is the key, however it is written
+			body["payload"] = json.RawMessage(fmt.Sprintf(`{"size": 1e0, "n\u0061me": %q}`, m.name))
+		}
 	}
 	var first *publishKey
 	if key != "" {
@@ -141,6 +143,9 @@ func (w *world) consume(q *queueModel) {
 		body["visibility_timeout"] = seconds(lease)
 	}
 	can, unsure := w.receivable(q), w.unsure(q)
+	if q.fifo && unsure { // who is behind the one in question may be the head
+		return
+	}
 	a := w.callOr(!unsure && w.chance(10), "POST", "queue/consume", body)
 	if a.lost { // they are leased to nobody
 		w.say("consume %s: lost", q.name)
@@ -170,14 +175,19 @@ func (w *world) consume(q *queueModel) {
 		if !q.fifo && !unsure && m != can[i] {
 			w.fail("consume of %s gives %s as number %d; it must be %s, by priority, time and id", q.name, m.name, i, can[i].name)
 		}
-		w.receive(m, lease)
-		if s.Count != m.receives || !s.Until.Equal(m.visible) || m.id != "" && m.id != s.ID {
-			w.fail("%s is received as %+v; it is receive %d, until %s", m.name, s, m.receives, m.visible)
-		}
-		m.id = s.ID
-		w.say("consume %s: %s, receive %d", q.name, m.name, m.receives)
-		w.handle(m, s.Receipt)
+		w.taken(m, s, lease)
 	}
+}
+
+// taken notes that a message was handed out as it was shown, and has it handled.
+func (w *world) taken(m *message, s seen, lease time.Duration) {
+	w.receive(m, lease)
+	if s.Count != m.receives || !s.Until.Equal(m.visible) || m.id != "" && m.id != s.ID {
+		w.fail("%s is received as %+v; it is receive %d, until %s, and has the id %q", m.name, s, m.receives, m.visible, m.id)
+	}
+	m.id, m.receipt = s.ID, s.Receipt
+	w.say("consume %s: %s, receive %d", m.queue.name, m.name, m.receives)
+	w.handle(m, s.Receipt)
 }
 
 // received finds what was received among what could be, and takes it out of there.
@@ -308,7 +318,7 @@ func (w *world) applied(m *message, verb string, more fields) {
 // redrive sends a queue's dead letters back, and sees that each is where it came from.
 func (w *world) redrive(q *queueModel) {
 	dead := w.living(q, true)
-	if w.process == nil || w.unsure(q) {
+	if w.process == nil || w.unsure(q) || w.now().Before(w.back) { // a redrive leaves what died after it began, by the clock's word
 		return
 	}
 	var r struct {

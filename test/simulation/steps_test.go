@@ -131,6 +131,9 @@ func (w *world) drain(q *queueModel) {
 	if len(w.living(q, true)) > 0 {
 		w.redrive(q)
 	}
+	if q.fifo && w.unsure(q) {
+		return
+	}
 	var got page[seen]
 	w.must("POST", "queue/consume", fields{"queue": q.name, "max_messages": 100}, &got)
 	for _, s := range got.Items {
