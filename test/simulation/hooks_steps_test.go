@@ -43,15 +43,11 @@ func (w *world) buildHosts() {
 			h.ladder, rungs[j] = append(h.ladder, d), seconds(d)
 		}
 		h.secrets = []secret{{text: w.secret()}}
-		policy := "idempotent"
-		if h.once {
-			policy = "once"
-		}
 		var e struct {
 			ID string `json:"endpoint_id"`
 		}
 		w.must("POST", "webhooks/endpoints", fields{
-			"url": "http://" + h.name + "/hook", "retry_ladder": rungs, "policy": policy, "timeout_seconds": seconds(h.timeout),
+			"url": "http://" + h.name + "/hook", "retry_ladder": rungs, "policy": policyOf(h.once), "timeout_seconds": seconds(h.timeout),
 			"max_in_flight": h.most, "retry_4xx": h.retry4xx, "secret": h.secrets[0].text,
 		}, &e)
 		h.endpoint = e.ID

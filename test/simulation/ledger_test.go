@@ -25,6 +25,13 @@ type work struct {
 	retried bool // a person said so
 }
 
+func policyOf(once bool) string {
+	if once {
+		return "once"
+	}
+	return "idempotent"
+}
+
 // verdict is what a claim answers.
 type verdict struct {
 	Verdict string
@@ -48,9 +55,8 @@ func (w *world) claim() {
 		w.works[name] = k
 	}
 	lease := time.Duration(2+w.dice.IntN(40)) * time.Second
-	policy := map[bool]string{true: "once", false: "idempotent"}[k.once]
 	a := w.callOr(w.chance(12), "POST", "ledger/claim", fields{
-		"scope": "sim", "key": name, "policy": policy, "lease_seconds": seconds(lease), "max_attempts": k.most, "owner": "the world",
+		"scope": "sim", "key": name, "policy": policyOf(k.once), "lease_seconds": seconds(lease), "max_attempts": k.most, "owner": "the world",
 	})
 	var v verdict
 	w.read(a, &v)
@@ -202,8 +208,7 @@ func (w *world) settleWorks() {
 				return
 			}
 			var v verdict
-			policy := map[bool]string{true: "once", false: "idempotent"}[k.once]
-			w.must("POST", "ledger/claim", fields{"scope": "sim", "key": k.key, "policy": policy, "lease_seconds": 60, "max_attempts": k.most}, &v)
+			w.must("POST", "ledger/claim", fields{"scope": "sim", "key": k.key, "policy": policyOf(k.once), "lease_seconds": 60, "max_attempts": k.most}, &v)
 			if v.Verdict == "granted" {
 				if k.done {
 					w.fail("%s was done, and is granted again", k.key)

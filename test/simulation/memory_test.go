@@ -23,7 +23,7 @@ func (w *world) forget() {
 	}
 	claim := func(k *work) (v verdict) {
 		w.must("POST", "ledger/claim", fields{
-			"scope": "sim", "key": k.key, "policy": map[bool]string{true: "once", false: "idempotent"}[k.once], "lease_seconds": 60, "max_attempts": k.most,
+			"scope": "sim", "key": k.key, "policy": policyOf(k.once), "lease_seconds": 60, "max_attempts": k.most,
 		}, &v)
 		return v
 	}
@@ -103,6 +103,9 @@ func (w *world) clockBack() {
 		moveEnd(&k.until)
 		moveEnd(&k.next)
 		move(&k.ended)
+	}
+	for _, k := range w.tasks.all {
+		moveEnd(&k.until)
 	}
 	for name, k := range w.theirs.keys {
 		moveEnd(&k.until)

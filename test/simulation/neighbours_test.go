@@ -1,16 +1,18 @@
 package simulation
 
 import (
+	"encoding/json"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 )
 
-// neighbours is another project on the same server, with a queue of the same name and publish keys of the same names, and perhaps a credit limit.
+// neighbours is another project on the same server, with a queue of the same name and keys of the same names, and perhaps a credit limit.
 type neighbours struct {
 	key    string
-	limit  int // of messages that its credit pays; 0: none
+	limit  int  // of messages that its credit pays; 0: none
+	over   bool // a publish was refused since that is used up
 	stored []string
 	open   map[string]bool // what is in its queue
 	keys   map[string]theirKey
@@ -80,18 +82,25 @@ func (w *world) theirPublish() {
 		if a.status != 402 || a.code != "INSUFFICIENT_CREDIT" {
 			w.fail("the neighbours' credit pays %d messages, and number %d is answered %d %s", n.limit, n.limit+1, a.status, a.code)
 		}
+		n.over = true
 	case a.status != 200 || a.replay:
 		w.fail("the neighbours' %s is answered %d %s, replay %v", name, a.status, a.code, a.replay)
 	default:
 		n.stored, n.open[name] = append(n.stored, name), true
 		n.keys[key] = theirKey{name, got.ID, w.now().Add(theirWindow)}
 	}
+	w.paid(n.key, "the neighbours", len(n.stored))
+}
+
+// paid sees that a project has paid for each message that it stored, and for nothing else.
+func (w *world) paid(key, who string, messages int) {
 	var b struct {
 		Spent float64 `json:"spent_usd"`
 	}
-	w.read(w.callBy(n.key, false, "GET", "account/balance", nil), &b)
-	if want := float64(len(n.stored)) * w.price; math.Abs(b.Spent-want) > 1e-9 {
-		w.fail("the neighbours have spent %v on %d messages; it is %v", b.Spent, len(n.stored), want)
+	a := w.callBy(key, false, "GET", "account/balance", nil)
+	w.read(a, &b)
+	if want := float64(messages) * w.price; a.status != 200 || math.Abs(b.Spent-want) > 1e-9 {
+		w.fail("the balance of %s is answered %d: %v spent on %d messages; it is %v", who, a.status, b.Spent, messages, want)
 	}
 }
 
@@ -99,7 +108,10 @@ func (w *world) theirPublish() {
 func (w *world) theirConsume() {
 	n := w.theirs
 	var got page[seen]
-	w.read(w.callBy(n.key, false, "POST", "queue/consume", fields{"queue": "jobs", "max_messages": 100}), &got)
+	a := w.callBy(n.key, false, "POST", "queue/consume", fields{"queue": "jobs", "max_messages": 100})
+	if w.read(a, &got); a.status != 200 {
+		w.fail("the neighbours' consume: %d %s", a.status, a.code)
+	}
 	for _, s := range got.Items {
 		if !n.open[s.name()] {
 			w.fail("the neighbours receive %s, which is not in their queue", s.Payload)
@@ -121,17 +133,18 @@ func (w *world) theirConsume() {
 func (w *world) trespass() {
 	n := w.theirs
 	for _, path := range []string{"queue/messages/jobs", "queue/dlq/list/jobs", "webhooks/events", "webhooks/deliveries", "webhooks/endpoints", "ledger/claims?state=done"} {
-		a := w.callBy(n.key, false, "GET", path, nil)
-		var got page[map[string]any]
-		w.read(a, &got)
+		a, theirs := w.callBy(n.key, false, "GET", path, nil), 0
 		if path == "queue/messages/jobs" {
-			for _, m := range got.Items {
-				if name := m["payload"].(map[string]any)["name"].(string); !strings.HasPrefix(name, "n") {
-					w.fail("the neighbours are shown %v", m)
-				}
-			}
-		} else if a.status != 200 || len(got.Items) > 0 {
-			w.fail("the neighbours have nothing of %s, and are answered %d %v", path, a.status, got.Items)
+			theirs = len(n.open)
+		}
+		var got page[json.RawMessage]
+		w.read(a, &got)
+		strange := slices.ContainsFunc(got.Items, func(m json.RawMessage) bool {
+			var s seen
+			return json.Unmarshal(m, &s) != nil || !n.open[s.name()]
+		})
+		if a.status != 200 || len(got.Items) != theirs || strange {
+			w.fail("the neighbours have %d of %s, and are answered %d %s", theirs, path, a.status, got.Items)
 		}
 	}
 	try := func(method, path string, body any) {
@@ -143,6 +156,9 @@ func (w *world) trespass() {
 	if i := slices.IndexFunc(q.messages, func(m *message) bool { return m.id != "" && !m.gone }); i >= 0 {
 		try("POST", "queue/ack", fields{"queue": q.name, "message_id": q.messages[i].id})
 		try("POST", "queue/nack", fields{"queue": q.name, "message_id": q.messages[i].id, "requeue": false})
+	}
+	if i := slices.IndexFunc(q.messages, func(m *message) bool { return m.receipt != "" && !m.gone }); i >= 0 {
+		try("POST", "queue/ack", fields{"queue": q.name, "receipt_handle": q.messages[i].receipt})
 	}
 	if len(w.sent) > 0 {
 		for _, d := range w.sent[w.dice.IntN(len(w.sent))].deliveries {
@@ -157,21 +173,38 @@ func (w *world) trespass() {
 	w.say("the neighbours look around")
 }
 
-// settleNeighbours sees what they have, and what they paid.
+// settleNeighbours sees that their credit comes to its end, what they have, and what each has paid; and that the first project's keys are nothing to them.
 func (w *world) settleNeighbours() {
+	for n := w.theirs; n.limit > 0 && !n.over && !w.failed(); {
+		w.theirPublish()
+		w.wait(theirWindow/4 + time.Second) // some keys are free again
+	}
 	if w.failed() {
 		return
 	}
 	w.theirConsume()
 	w.trespass()
+	for _, name := range slices.Sorted(maps.Keys(w.works)) {
+		var v verdict
+		w.read(w.callBy(w.theirs.key, false, "POST", "ledger/claim", fields{"scope": "sim", "key": name}), &v)
+		if v.Verdict != "granted" || v.Fence != 1 {
+			w.fail("the neighbours claim %s, which is another's of that name, and are answered %+v", name, v)
+		}
+	}
 	var u page[struct{ Messages int }]
-	w.read(w.callBy(w.theirs.key, false, "GET", "account/usage", nil), &u)
+	a := w.callBy(w.theirs.key, false, "GET", "account/usage", nil)
+	w.read(a, &u)
 	sum := 0
 	for _, d := range u.Items {
 		sum += d.Messages
 	}
-	if want := len(w.theirs.stored); w.price > 0 && sum != want {
-		w.fail("the neighbours have published %d, and %d are on their account", want, sum)
+	if want := len(w.theirs.stored); a.status != 200 || w.price > 0 && sum != want {
+		w.fail("the neighbours have published %d, and their account is answered %d, with %d on it", want, a.status, sum)
 	}
+	ours := len(w.tasks.all) + len(w.pushes.sent)
+	for _, q := range w.queues {
+		ours += len(q.messages)
+	}
+	w.paid(apiKey, "the first project", ours)
 	w.say("the neighbours have published %d", len(w.theirs.stored))
 }

@@ -17,12 +17,16 @@ type tasks struct {
 type task struct {
 	name    string
 	once    bool
-	fence   int64 // the newest; -1: nobody heard it
+	fence   int64     // the newest; -1: nobody heard it
+	until   time.Time // of the lease under it
 	done    bool
 	gone    bool // its message, with the word that it is done: nobody else had it by then
 	effects int
 	ruled   bool // a person or a redrive had it tried again
 }
+
+// rule notes that it is to be tried again though somebody may hold it.
+func (k *task) rule() { k.ruled, k.until = true, time.Time{} }
 
 func (w *world) buildTasks() {
 	w.tasks = &tasks{most: 2 + w.dice.IntN(3), all: map[string]*task{}}
@@ -101,9 +105,8 @@ func (w *world) toil(k *task, s seen, lease time.Duration) {
 
 // claimTask claims a task's key for who has the receipt. It reports whether an answer came that rules on it.
 func (w *world) claimTask(k *task, s seen, lease time.Duration, lost bool) (v verdict, ok bool) {
-	policy := map[bool]string{true: "once", false: "idempotent"}[k.once]
 	a := w.callOr(lost, "POST", "ledger/claim", fields{
-		"scope": "tasks", "key": k.name, "policy": policy, "lease_seconds": seconds(lease), "max_attempts": 3, "queue": "tasks", "receipt_handle": s.Receipt,
+		"scope": "tasks", "key": k.name, "policy": policyOf(k.once), "lease_seconds": seconds(lease), "max_attempts": 3, "queue": "tasks", "receipt_handle": s.Receipt,
 	})
 	w.read(a, &v)
 	w.say("claim task %s by receive %d: %d %s %s fence %d %s", k.name, s.Count, a.status, a.code, v.Verdict, v.Fence, v.Reason)
@@ -123,7 +126,10 @@ func (w *world) claimTask(k *task, s seen, lease time.Duration, lost bool) (v ve
 		if k.fence >= 0 && v.Fence != k.fence+1 {
 			w.fail("%s is granted under fence %d after %d", k.name, v.Fence, k.fence)
 		}
-		k.fence = v.Fence
+		if w.now().Before(k.until) {
+			w.fail("%s is granted under fence %d, and another holds it until %s", k.name, v.Fence, k.until)
+		}
+		k.fence, k.until = v.Fence, w.now().Add(lease)
 	case v.Verdict == "done" && !k.done:
 		w.fail("%s is done, and nobody has said so", k.name)
 	}
@@ -161,6 +167,12 @@ func (w *world) taskWord(k *task, fence int64, verb string, more fields) (s said
 	if s.Applied && verb != "complete" && k.done {
 		w.fail("%s of task %s is applied, which was done", verb, k.name)
 	}
+	if s.Applied {
+		k.until = time.Time{}
+		if by, begins := more["lease_seconds"].(float64); begins {
+			k.until = w.now().Add(time.Duration(by * float64(time.Second)))
+		}
+	}
 	return s
 }
 
@@ -187,12 +199,14 @@ func (w *world) completeTask(k *task, fence int64) {
 
 // settleTasks has honest workers do what is left: what is dead is redriven, what nobody can know of is resolved, and each that was stored is done once, its message gone.
 func (w *world) settleTasks() {
+	left := 1
 	for range 300 {
 		var stats struct {
 			Messages int `json:"message_count"`
 			Dead     int `json:"dlq_count"`
 		}
-		if w.must("GET", "queue/stats/tasks", nil, &stats); stats.Messages+stats.Dead == 0 || w.failed() {
+		w.must("GET", "queue/stats/tasks", nil, &stats)
+		if left = stats.Messages + stats.Dead; left == 0 || w.failed() {
 			break
 		}
 		for _, k := range list[struct {
@@ -200,13 +214,13 @@ func (w *world) settleTasks() {
 			Fence int64
 		}](w, "ledger/claims?state=stuck&") {
 			if t := w.tasks.all[k.Key]; t != nil {
-				t.ruled = true
+				t.rule()
 				w.must("POST", "ledger/resolve", fields{"scope": "tasks", "key": k.Key, "fence": k.Fence, "as": "retry", "note": "simulated"}, nil)
 			}
 		}
 		if stats.Dead > 0 {
 			for _, s := range list[seen](w, "queue/dlq/list/tasks?") {
-				w.tasks.all[s.name()].ruled = true
+				w.tasks.all[s.name()].rule()
 			}
 			w.must("POST", "queue/dlq/redrive/tasks", nil, nil)
 			w.wait(2 * soon)
@@ -225,11 +239,14 @@ func (w *world) settleTasks() {
 				continue
 			}
 			if k.once {
-				w.taskWord(k, v.Fence, "begin", fields{"lease_seconds": 60})
+				w.taskWord(k, v.Fence, "begin", fields{"lease_seconds": seconds(time.Minute)})
 			}
 			w.completeTask(k, v.Fence)
 		}
 		w.wait(10 * time.Second)
+	}
+	if left > 0 && !w.failed() {
+		w.fail("%d messages of tasks do not come to an end", left)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.tasks.all)) {
 		if k := w.tasks.all[name]; !k.done && !w.failed() {
