@@ -61,9 +61,10 @@ func TestTakeGapOverAClockSetBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g gather
-		g.took(1, 2)
-		if d := g.left(); d != takeGap {
-			t.Errorf("a take after one that was not filled waits %v, want %v", d, takeGap)
+		for n, want := range map[int]time.Duration{1: takeSoon, 2: 2 * takeSoon, 20: takeGap} {
+			if g.took(n, 100); g.left() != want {
+				t.Errorf("a take after one that took %d waits %v, want %v", n, g.left(), want)
+			}
 		}
 		g.next.Store(time.Now().Add(time.Hour).UnixNano())
 		if d := g.left(); d > takeGap {

@@ -26,7 +26,8 @@ const (
 	maxTake     = 1000
 	maxApart    = 50
 	busyWait    = time.Second // for a claim that somebody has locked
-	takeGap     = 10 * time.Millisecond
+	takeGap     = 10 * time.Millisecond // at most
+	takeSoon    = 2 * time.Millisecond  // after one that took a single delivery, and so long again for each more
 )
 
 // gather keeps takes that were not filled a little apart: each costs a visit to every endpoint that has something, be it one
@@ -40,7 +41,7 @@ func (g *gather) left() time.Duration {
 
 func (g *gather) took(n, most int) {
 	if n > 0 && n < most {
-		g.next.Store(time.Now().Add(takeGap).UnixNano())
+		g.next.Store(time.Now().Add(min(takeGap, time.Duration(n)*takeSoon)).UnixNano())
 	}
 }
 

@@ -57,9 +57,13 @@ type world struct {
 
 // line is something seen.
 type line struct {
-	at   time.Time
+	at   time.Duration // from the run's beginning, in steps of grain
 	text string
 }
+
+// grain is how exactly a run's times are put down. The store keeps microseconds and the server nanoseconds: which of two who wake for the same work comes
+// first may differ from run to run where they are less than a microsecond apart.
+const grain = 10 * time.Millisecond
 
 // outcome is what is left of a run.
 type outcome struct {
@@ -102,10 +106,10 @@ func run(dir string, seed uint64, steps int) outcome {
 	}
 	w.going.Wait()
 	synctest.Wait()
-	slices.SortStableFunc(w.trace, func(a, b line) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.text, b.text)) })
+	slices.SortStableFunc(w.trace, func(a, b line) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.text, b.text)) })
 	o := outcome{fault: w.fault, days: w.now().Sub(w.begun).Hours() / 24}
 	for _, l := range w.trace {
-		o.trace = append(o.trace, fmt.Sprintf("%14s %s", l.at.Sub(w.begun), l.text))
+		o.trace = append(o.trace, fmt.Sprintf("%14s %s", l.at, l.text))
 	}
 	return o
 }
@@ -116,7 +120,7 @@ func (w *world) now() time.Time { return time.Now() }
 func (w *world) say(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.trace = append(w.trace, line{time.Now(), fmt.Sprintf(format, args...)})
+	w.trace = append(w.trace, line{time.Since(w.begun).Truncate(grain), fmt.Sprintf(format, args...)})
 }
 
 // fail puts down what must not be. The first ends the run.
