@@ -61,7 +61,7 @@ func TestTakeGapOverAClockSetBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g gather
-		for n, want := range map[int]time.Duration{1: takeSoon, 2: 2 * takeSoon, 20: takeGap} {
+		for n, want := range map[int]time.Duration{1: takeStep, 2: 2 * takeStep, 20: takeGap} {
 			if g.took(n, 100); g.left() != want {
 				t.Errorf("a take after one that took %d waits %v, want %v", n, g.left(), want)
 			}

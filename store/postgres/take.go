@@ -25,9 +25,9 @@ const (
 	takeQuantum = 4 // of a visit to an endpoint, at least, where so many may go at once
 	maxTake     = 1000
 	maxApart    = 50
-	busyWait    = time.Second // for a claim that somebody has locked
+	busyWait    = time.Second           // for a claim that somebody has locked
 	takeGap     = 10 * time.Millisecond // at most
-	takeSoon    = 2 * time.Millisecond  // after one that took a single delivery, and so long again for each more
+	takeStep    = 2 * time.Millisecond  // after one that took a single delivery, and so long again for each more
 )
 
 // gather keeps takes that were not filled a little apart: each costs a visit to every endpoint that has something, be it one
@@ -41,7 +41,7 @@ func (g *gather) left() time.Duration {
 
 func (g *gather) took(n, most int) {
 	if n > 0 && n < most {
-		g.next.Store(time.Now().Add(min(takeGap, time.Duration(n)*takeSoon)).UnixNano())
+		g.next.Store(time.Now().Add(min(takeGap, time.Duration(n)*takeStep)).UnixNano())
 	}
 }
 
