@@ -62,10 +62,7 @@ func playFrozen(ctx context.Context, r *run) error {
 	}
 	fenced := true
 	if r.ground.shared() {
-		fenced, err = until(ctx, r.lease()+10*time.Second, func() (bool, error) {
-			n, err := r.countOf(ctx, "SELECT count(*) FROM claim_notes WHERE what = 'fenced'")
-			return n > 0, err
-		})
+		fenced, err = r.fencedNoted(ctx, r.lease()+10*time.Second)
 	}
 	if err != nil {
 		return err
@@ -212,6 +209,14 @@ func (r *run) anyInstant(ctx context.Context) error {
 		return err
 	}
 	return pause(ctx, r.within(10*time.Millisecond))
+}
+
+// fencedNoted waits for the record of a word by one who was fenced out.
+func (r *run) fencedNoted(ctx context.Context, long time.Duration) (bool, error) {
+	return until(ctx, long, func() (bool, error) {
+		n, err := r.countOf(ctx, "SELECT count(*) FROM claim_notes WHERE what = 'fenced'")
+		return n > 0, err
+	})
 }
 
 func (r *run) countOf(ctx context.Context, query string) (int, error) {

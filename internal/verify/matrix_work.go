@@ -84,10 +84,7 @@ func playWork(ctx context.Context, r *run, c *cell, policy string, byHand, fence
 	}
 	v := r.verdict
 	if fenced {
-		noted, err := until(ctx, 5*time.Second, func() (bool, error) {
-			n, err := r.countOf(ctx, "SELECT count(*) FROM claim_notes WHERE what = 'fenced'")
-			return n > 0, err
-		})
+		noted, err := r.fencedNoted(ctx, 5*time.Second)
 		if err != nil {
 			return err
 		}
