@@ -23,3 +23,6 @@ const (
 	AtVariable   = "ONCEWARD_FAIL_AT"
 	FileVariable = "ONCEWARD_FAIL_FILE"
 )
+
+// ClockVariable names a file that says in seconds how far the clock of a store that is in the process's own hands is from the machine's: see [Clock].
+const ClockVariable = "ONCEWARD_CLOCK_FILE"

@@ -27,7 +27,7 @@ func TestTheProductHasNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, word := range []string{failpoint.AtVariable, failpoint.FileVariable, failpoint.BeforeFirstByte, failpoint.FirstByteSent, "fail point: "} {
+		for _, word := range []string{failpoint.AtVariable, failpoint.FileVariable, failpoint.ClockVariable, failpoint.BeforeFirstByte, failpoint.FirstByteSent, "fail point: "} {
 			if has := bytes.Contains(b, []byte(word)); has != (tags != "") {
 				t.Errorf("a program built with the tags %q has %q: %v", tags, word, has)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // On says that this program has fail points.
@@ -18,6 +19,7 @@ var (
 	wanted, names, _ = strings.Cut(os.Getenv(AtVariable), ": ")
 	whats            = strings.Split(names, "|")
 	over             atomic.Bool
+	clockFile        = os.Getenv(ClockVariable)
 )
 
 // At is an instant at which the process may be stopped, named by any of what. It reports whether it was, once it goes on.
@@ -36,6 +38,22 @@ func At(place string, what ...string) bool {
 	}
 	syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), syscall.SIGSTOP)
 	return true
+}
+
+// Clock is how far the clock is moved now. The file may be replaced at any time.
+func Clock() time.Duration {
+	if clockFile == "" {
+		return 0
+	}
+	b, err := os.ReadFile(clockFile)
+	if err != nil {
+		panic("fail point: " + err.Error())
+	}
+	d, err := time.ParseDuration(strings.TrimSpace(string(b)) + "s")
+	if err != nil {
+		panic("fail point: " + err.Error())
+	}
+	return d
 }
 
 // Callers gives the names of the functions under way, without their packages and receivers.

@@ -75,7 +75,7 @@ func covers(room, part string) (c coverage) {
 	if strings.Contains(part, "\"sqlite:\"") {
 		c |= onSQLite
 	}
-	if strings.Contains(part, "pgtest.Database(") || strings.Contains(part, "pgtest.Start(") || strings.Contains(part, "cluster(t)") {
+	if strings.Contains(part, "pgtest.Database(") || strings.Contains(part, "pgtest.Start(") || strings.Contains(part, "cluster(t)") || strings.Contains(part, "movable(t)") {
 		c |= onPostgres
 	}
 	return c

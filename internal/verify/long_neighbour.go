@@ -75,7 +75,7 @@ func (l *long) ask(ctx context.Context, e history.Event, method, path string, bo
 	within, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	replay, err := s.callBy(within, l.theirs, method, path, body, to)
-	if no, ok := errors.AsType[*refusal](err); ok {
+	if no, ok := errors.AsType[*refusal](err); ok && no.Code != unavailable { // which says nothing of what happened, as no answer does
 		end(history.Event{Answer: no.Code})
 	}
 	if err != nil {

@@ -111,6 +111,8 @@ func (l *long) judge(ctx context.Context, rested bool) error {
 			r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
 		}
 	}
+	l.receiver.mu.Lock() // a request of one that was killed may still be under way
+	defer l.receiver.mu.Unlock()
 	r.Things = len(l.handed)
 	for _, name := range sortedKeys(l.handed) {
 		switch keys := l.receiver.of[name]; {

@@ -99,7 +99,7 @@ func TestOpenTransactionHoldsItsCredit(t *testing.T) {
 	if n := count(t, db, "SELECT count(*) FROM messages"); n != 4 {
 		t.Errorf("%d messages", n)
 	}
-	exec(t, db, strings.Replace(usageFoldSQL, "LIMIT $1", "LIMIT 100", 1))
+	exec(t, db, strings.NewReplacer("LIMIT $1", "LIMIT 100", "$2", "0").Replace(usageFoldSQL))
 	wantSpent(t, db, 4)
 	if n := count(t, db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"); n != 0 {
 		t.Errorf("%d advisory locks are held by nobody's transaction", n)
@@ -173,7 +173,7 @@ func TestLimitOverCallersAndServers(t *testing.T) {
 				if out[0].Err == nil {
 					kept.Add(1)
 				}
-				if _, err := db.pool.Exec(t.Context(), usageFoldSQL, 3); err != nil {
+				if _, err := db.pool.Exec(t.Context(), usageFoldSQL, 3, 0); err != nil {
 					t.Error(err)
 				}
 			}

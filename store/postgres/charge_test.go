@@ -64,7 +64,7 @@ func TestLimitOverServers(t *testing.T) {
 			case <-end:
 				return
 			default:
-				if _, err := servers[1].pool.Exec(t.Context(), usageFoldSQL, 3); err != nil {
+				if _, err := servers[1].pool.Exec(t.Context(), usageFoldSQL, 3, 0); err != nil {
 					t.Error(err)
 					return
 				}

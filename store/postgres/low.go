@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	lowFrom   = 5 * time.Millisecond // a full look is made always, while one of the last two was quicker than this
-	lowTrail  = time.Second          // how far the mark stays behind what was received
-	leaseFull = 5 * time.Second      // a full search for leases that ran out is put off for no longer, or for ten times its own duration
+	lowFrom  = 5 * time.Millisecond   // a full look is made always, while one of the last two was quicker than this
+	lowTrail = 200 * time.Millisecond // how far the mark stays behind what was received
+	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for ten times its own duration
 )
 
 // lowMarks say for each queue and priority from which due time on a receive begins to look. What was received and acked stays in
 // the index until it is vacuumed, and with somebody's old transaction open it is not: a scan from the beginning then
 // passes over more and more of it. The mark trails what was received. What became due behind it, published by a transaction that took
-// longer than the trail to commit, is found by the next full look, of which one is made in a hundred times its own duration.
+// longer than the trail to commit, or was locked by who then did not receive it, is found by the next full look; see [looks.wanted].
 type lowMarks struct {
 	mu    sync.Mutex
 	marks map[int64]*lowMark
@@ -32,9 +32,9 @@ type looks struct {
 	last   time.Duration
 }
 
-// wanted reports whether the next look is to be full.
+// wanted reports whether the next look is to be full: in two seconds, a hundred times what one takes where that is longer, and lowFull at most.
 func (l *looks) wanted() bool {
-	return l.took < lowFrom || time.Since(l.looked) > max(2*time.Second, 100*l.took)
+	return l.took < lowFrom || time.Since(l.looked) > max(2*time.Second, min(100*l.took, lowFull), 10*l.took)
 }
 
 // full takes in what a full look took.
@@ -53,7 +53,7 @@ type leaseMark struct {
 func (l *leaseMark) of() (from time.Time, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.wanted() || time.Since(l.looked) > max(leaseFull, 10*l.took) {
+	if l.wanted() {
 		return time.Time{}, true
 	}
 	return l.from, false
@@ -95,13 +95,13 @@ func (l *lowMarks) quick(queue int64) (low []time.Time, full, ok bool) {
 }
 
 // rested reports whether a full look may follow one from the marks that found nothing, for who waits. Where several wait for each message most looks find
-// nothing, and behind somebody's old transaction each full one walks over all that was consumed. So one is made in twenty times its own duration, or in two seconds: for
-// that long they wait on because of a mark, and only for what took longer than the trail to commit.
+// nothing, and behind somebody's old transaction each full one walks over all that was consumed. So one is made in twenty times its own duration, in two seconds at
+// most where that is ten times as long: for that long they wait on because of a mark, and only for what took longer than the trail to commit.
 func (l *lowMarks) rested(queue int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.marks[queue]
-	return m == nil || time.Since(m.looked) > min(20*m.took, 2*time.Second)
+	return m == nil || time.Since(m.looked) > min(20*m.took, max(2*time.Second, 10*m.took))
 }
 
 // saw takes in what a receive found.
@@ -115,7 +115,8 @@ func (l *lowMarks) saw(queue int64, full bool, took time.Duration, got []receive
 	l.passed(queue, full, took, due)
 }
 
-// passed takes in up to where a look found something in each place: the zero time says nothing.
+// passed takes in up to where a look found something in each place: the zero time says nothing. What a full look found is where the mark belongs, even if that is
+// before it: the clock may have been set back, and until it has caught up all would be behind the mark.
 func (l *lowMarks) passed(queue int64, full bool, took time.Duration, due [10]time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +135,7 @@ func (l *lowMarks) passed(queue int64, full bool, took time.Duration, due [10]ti
 		m.full(took)
 	}
 	for i := range due {
-		if d := due[i].Add(-lowTrail); d.After(m.due[i]) {
+		if d := due[i].Add(-lowTrail); !due[i].IsZero() && (full || d.After(m.due[i])) {
 			m.due[i] = d
 		}
 	}

@@ -125,6 +125,35 @@ func TestLowMarks(t *testing.T) {
 	}
 }
 
+// What is behind a mark is looked for every few seconds, however slow that is and however much is before it; and a mark that is ahead of the clock, which was set back, comes back with it.
+func TestLowMarksAreLookedBehind(t *testing.T) {
+	t.Parallel()
+	var l lowMarks
+	due := time.Now()
+	found := func(d time.Time) []received {
+		return []received{{Message: queue.Message{Row: queue.Row{Priority: 9}}, due: d}}
+	}
+	for range 2 {
+		l.saw(7, true, 150*time.Millisecond, found(due))
+	}
+	l.marks[7].looked = time.Now().Add(-4 * time.Second)
+	if _, full := l.of(7, false); full {
+		t.Error("a look of 150 ms is made in full again after 4 s")
+	}
+	l.marks[7].looked = time.Now().Add(-6 * time.Second)
+	if _, full := l.of(7, false); !full {
+		t.Error("6 s after the last full look the next begins at the mark")
+	}
+	l.saw(7, true, 150*time.Millisecond, found(due.Add(-time.Hour)))
+	if low, full := l.of(7, false); full || !low[0].Equal(due.Add(-time.Hour-lowTrail)) {
+		t.Errorf("a full look found what was due an hour before the mark: full %v from %v, an hour before is %v", full, low[0], due.Add(-time.Hour))
+	}
+	l.saw(7, true, 150*time.Millisecond, nil)
+	if low, _ := l.of(7, false); low[0].IsZero() {
+		t.Error("a full look that found nothing lost the mark")
+	}
+}
+
 // Receives that wait and find nothing, of which there are many where several wait for each message, do not each look in full where that is slow; what is behind
 // the mark is found soon, and at once by who does not wait.
 func TestEmptyReceivesRest(t *testing.T) {

@@ -85,7 +85,7 @@ func (db *DB) statsKept(ctx context.Context, q, from int64, s *queue.Stats) (ful
 }
 
 func (db *DB) keptCounts(ctx context.Context, q int64) (s queue.Stats, err error) {
-	err = db.conn(ctx).QueryRow(ctx, statsKeptSQL, q).Scan(&s.Messages, &s.InFlight, &s.Delayed, &s.Dead)
+	err = db.conn(ctx).QueryRow(ctx, statsKeptSQL, q, db.sweeps.counts.from()).Scan(&s.Messages, &s.InFlight, &s.Delayed, &s.Dead)
 	return s, err
 }
 

@@ -33,6 +33,8 @@ type sweepState struct {
 	events   pages
 	deleted  time.Time // endpoints, until then
 	folded   time.Time
+	counts   foldMark
+	usage    foldMark
 }
 
 // Sweep does at most limit items of each duty, each in transactions of its own: one that fails leaves the others to be done.
@@ -199,7 +201,44 @@ const (
 	countsLock = 0x666f6c64 // "fold": the advisory lock of whoever folds
 	foldEvery  = time.Second
 	foldMax    = 50_000
+	foldTrail  = 20_000 // deltas: so many are looked at again, since they may have been committed late
 )
+
+// foldMark says up to which delta all were added up. Those stay in the index until they are vacuumed, and with somebody's old transaction open they are not. One that was
+// committed behind the mark is found by the next full look.
+type foldMark struct {
+	mu      sync.Mutex
+	through int64
+	looks
+}
+
+// from is the delta after which a look begins.
+func (m *foldMark) from() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.wanted() {
+		return 0
+	}
+	return max(0, m.through-foldTrail)
+}
+
+func (m *foldMark) fold(ctx context.Context, db *DB, statement string) error {
+	from, start := m.from(), time.Now()
+	var last int64
+	if err := db.conn(ctx).QueryRow(ctx, statement, foldMax, from).Scan(&last); err != nil {
+		return err
+	}
+	took := time.Since(start)
+	db.afterCommit(ctx, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.through = max(m.through, last)
+		if from == 0 {
+			m.full(took)
+		}
+	})
+	return nil
+}
 
 // foldCounts adds up the deltas of the kept counts. It is never a reason to sweep again: while messages move there are always some.
 func (db *DB) foldCounts(ctx context.Context, _ int) (int, error) {
@@ -217,10 +256,11 @@ func (db *DB) foldCounts(ctx context.Context, _ int) (int, error) {
 		if err := tx.QueryRow(ctx, countsLockSQL, countsLock).Scan(&mine); err != nil || !mine {
 			return err
 		}
-		for _, fold := range []string{countsFoldSQL, usageFoldSQL} {
-			if _, err := tx.Exec(ctx, fold, foldMax); err != nil {
-				return err
-			}
+		if err := db.sweeps.counts.fold(ctx, db, countsFoldSQL); err != nil {
+			return err
+		}
+		if err := db.sweeps.usage.fold(ctx, db, usageFoldSQL); err != nil {
+			return err
 		}
 		_, err := tx.Exec(ctx, countsPruneSQL, foldMax)
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/batch"
+	"github.com/onceward/onceward/internal/failpoint"
 	"github.com/onceward/onceward/queue"
 )
 
@@ -36,7 +37,7 @@ type tx struct {
 }
 
 // now is the database's clock: the process that owns the file is the database. Cut to what is stored.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func now() time.Time { return time.Now().Add(failpoint.Clock()).UTC().Truncate(time.Microsecond) }
 
 var errUndone = errors.New("the transaction was rolled back")
 

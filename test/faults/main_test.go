@@ -43,14 +43,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program builds the program, once.
-var program = sync.OnceValues(func() (string, error) {
-	to := filepath.Join(scratch, "onceward")
-	if out, err := exec.Command("go", "build", "-o", to, "github.com/onceward/onceward/cmd/onceward").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program: %w\n%s", err, out)
-	}
-	return to, nil
-})
+var (
+	program     = built("onceward", "")
+	failProgram = built("onceward-failpoints", "failpoints")
+)
+
+// built builds the program, once.
+func built(name, tags string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		to := filepath.Join(scratch, name)
+		if out, err := exec.Command("go", "build", "-tags", tags, "-o", to, "github.com/onceward/onceward/cmd/onceward").CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build the program: %w\n%s", err, out)
+		}
+		return to, nil
+	})
+}
 
 // onBoth runs a test on each store.
 func onBoth(t *testing.T, test func(t *testing.T, store string)) {

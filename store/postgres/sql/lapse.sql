@@ -1,6 +1,7 @@
 -- $1 limit, $2 the end of a lease at which to begin ('-infinity': a full look). Grouped leases that ran out, with receives left: the group's slot comes back and the receipt stays open. A group has its turn no sooner than now, where looks from the mark of turns see it. Sent in front of each
 -- grouped receive (two index probes when there is nothing), so that no sweep stands between. The rule is queue.Row.Lapse. Answers up to which end no lease is left, which is now or that of the
 -- first which was locked or past the limit; the queues and how many of each; and how long the statement took.
+-- Its first condition is that of the partial index, word for word: without it the planner does not take it.
 WITH e AS MATERIALIZED (
   SELECT id, gid, vis FROM messages
   WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis >= $2 AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
