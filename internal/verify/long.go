@@ -58,7 +58,8 @@ const roundKills = 50
 // errNothing says that a long run was stopped before its first round was over.
 var errNothing = errors.New("verify: no round was finished")
 
-// Long kills until what was asked for is done or ctx ends. A round that ctx ends kills no more, comes to rest, and counts. It reports whether all was right.
+// Long kills until what was asked for is done or ctx ends. A round that ctx ends kills no more, comes to rest, and counts. One that cannot come to its end counts as
+// unfinished, and is an error too. It reports whether all was right.
 func Long(ctx context.Context, c LongConfig) (ok bool, err error) {
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()
@@ -74,6 +75,7 @@ func Long(ctx context.Context, c LongConfig) (ok bool, err error) {
 	if c.Postgres != "" {
 		grounds["postgres"] = func() (ground, error) { return newDatabase(context.WithoutCancel(ctx), c.Postgres) }
 	}
+	stopped := ctx // by a signal
 	if c.For > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.For)
@@ -101,15 +103,13 @@ func Long(ctx context.Context, c LongConfig) (ok bool, err error) {
 						return
 					}
 					r, err := c.round(ctx, newGround, kills, seed)
-					r.Store = store
 					mu.Lock()
-					if err != nil {
-						failed = append(failed, fmt.Errorf("a round on %s (seed %d): %w", store, seed, err))
-					} else {
+					written, err := c.note(store, seed, r, err, stopped.Err() != nil)
+					if written {
 						rounds++
 						ok = ok && r.OK()
-						failed = append(failed, c.write(r))
 					}
+					failed = append(failed, err)
 					mu.Unlock()
 				}
 			})
@@ -125,6 +125,19 @@ func Long(ctx context.Context, c LongConfig) (ok bool, err error) {
 	return ok, nil
 }
 
+// note writes the line of a round that was begun: of one that could not come to its end too, for those went wrong the hardest. But what ended because it was told to
+// stop says nothing of the code.
+func (c LongConfig) note(store string, seed uint64, r *Round, err error, stopped bool) (written bool, _ error) {
+	if err != nil {
+		err = fmt.Errorf("a round on %s (seed %d): %w", store, seed, err)
+	}
+	if r == nil || err != nil && stopped {
+		return false, err
+	}
+	r.Store = store
+	return true, errors.Join(err, c.write(*r))
+}
+
 // write appends a round's line.
 func (c LongConfig) write(r Round) error {
 	b, err := json.Marshal(r)
@@ -138,20 +151,19 @@ func (c LongConfig) write(r Round) error {
 	return err
 }
 
-// round kills so often on a store of its own, and looks at what is left.
-func (c LongConfig) round(ctx context.Context, newGround func() (ground, error), kills int, seed uint64) (r Round, err error) {
+// round kills so often on a store of its own, and looks at what is left. It gives nil if nothing was begun.
+func (c LongConfig) round(ctx context.Context, newGround func() (ground, error), kills int, seed uint64) (r *Round, err error) {
 	begun := time.Now()
-	r = Round{At: begun.UTC().Truncate(time.Second), Commit: c.Commit, Code: c.Code, Seed: seed}
 	life := context.WithoutCancel(ctx) // the round ends well though it was told to stop
 	dir, err := hostTemp()
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	g, err := newGround()
 	if err != nil {
-		return r, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	l := newLong(c, g, dir, seed, &r)
+	l := newLong(c, g, dir, seed, &Round{At: begun.UTC().Truncate(time.Second), Commit: c.Commit, Code: c.Code, Seed: seed})
 	keep := true
 	defer func() {
 		l.killAll()
@@ -162,16 +174,10 @@ func (c LongConfig) round(ctx context.Context, newGround func() (ground, error),
 		}
 	}()
 	if err := l.open(life); err != nil {
-		return r, err
+		return nil, err
 	}
-	l.load(life)
-	if err := l.storm(ctx, life, kills); err != nil {
-		return r, errors.Join(err, l.lastWords())
-	}
-	if err := l.rest(life); err != nil {
-		return r, errors.Join(err, l.lastWords())
-	}
-	r.Seconds = time.Since(begun).Round(100 * time.Millisecond).Seconds()
-	keep = !r.OK()
-	return r, nil
+	err = l.play(ctx, life, kills)
+	l.round.Seconds = time.Since(begun).Round(100 * time.Millisecond).Seconds()
+	keep = !l.round.OK()
+	return l.round, err
 }

@@ -24,6 +24,8 @@ func (l *long) load(ctx context.Context) {
 				select {
 				case <-l.stop:
 					return
+				case <-ctx.Done():
+					return
 				case <-time.After(10 * time.Millisecond):
 				}
 				l.hand(ctx, kind, fmt.Sprint(kind, "-", l.things.Add(1)))
@@ -37,7 +39,7 @@ type thing struct {
 	Thing string `json:"thing"`
 }
 
-// hand hands one thing over, and goes on until it was answered.
+// hand hands one thing over, and goes on until it was answered or ctx ends.
 func (l *long) hand(ctx context.Context, kind, name string) {
 	path, do := "/v1/webhooks/events", history.Send
 	body := object{"event_id": name, "event_type": kind + ".made", "payload": thing{name}}
@@ -45,7 +47,7 @@ func (l *long) hand(ctx context.Context, kind, name string) {
 		path, do = "/v1/queue/publish", history.Publish
 		body = object{"queue": jobs, "payload": thing{name}, "idempotency_key": name}
 	}
-	for try := 0; ; try++ {
+	for ctx.Err() == nil {
 		s := l.one()
 		if s == nil {
 			pause(ctx, 20*time.Millisecond)

@@ -34,9 +34,9 @@ func (s *server) makeNeighbour(ctx context.Context) (key string, err error) {
 // neighbour publishes, receives and lists in its own project, and tries ids that were answered to the first one, until the round stops it and its queue is empty.
 // The history's checker sees that no answer names what is not its own.
 func (l *long) neighbour(ctx context.Context) {
-	for n := 1; !l.stopped(); n++ {
+	for n := 1; !l.stopped() && ctx.Err() == nil; n++ {
 		name := fmt.Sprint("their-", n)
-		for !l.publishTheirs(ctx, name) {
+		for !l.publishTheirs(ctx, name) && ctx.Err() == nil {
 			pause(ctx, 50*time.Millisecond)
 		}
 		l.tryOurs(ctx)

@@ -19,7 +19,9 @@ const unrest = `SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM c
 // rest lets the callers be answered, waits until all is at rest, and judges. What nobody can know is ruled on meanwhile, as the receiver saw it.
 func (l *long) rest(ctx context.Context) error {
 	close(l.stop)
-	l.callers.Wait()
+	if err := l.answeredAll(ctx); err != nil {
+		return err
+	}
 	s := l.one()
 	over, err := until(ctx, longRest, func() (bool, error) {
 		if err := l.rule(ctx, s); err != nil {
@@ -42,6 +44,23 @@ func (l *long) rest(ctx context.Context) error {
 		return err
 	}
 	return l.judge(ctx, over)
+}
+
+// answeredAll waits until the callers have their answers. The neighbour takes as long as a round may, to empty its queue.
+func (l *long) answeredAll(ctx context.Context) error {
+	all := make(chan struct{})
+	go func() {
+		defer close(all)
+		l.callers.Wait()
+	}()
+	ctx, end := context.WithTimeoutCause(ctx, 2*longRest, fmt.Errorf("a call was not answered within %v of the last kill", 2*longRest))
+	defer end()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // rule rules on keys and deliveries of policy once that are stuck, as a person would who asks the receiver.
@@ -111,9 +130,9 @@ func (l *long) judge(ctx context.Context, rested bool) error {
 			r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
 		}
 	}
+	l.count()
 	l.receiver.mu.Lock() // a request of one that was killed may still be under way
 	defer l.receiver.mu.Unlock()
-	r.Things = len(l.handed)
 	for _, name := range sortedKeys(l.handed) {
 		switch keys := l.receiver.of[name]; {
 		case len(keys) == 0:
@@ -126,10 +145,6 @@ func (l *long) judge(ctx context.Context, rested bool) error {
 		if !l.handed[name] {
 			say(&r.Doubled, "%s came and was never answered", name)
 		}
-	}
-	for _, n := range l.receiver.keys {
-		r.Requests += n
-		r.Repeated += n - 1
 	}
 	if !rested {
 		for _, q := range []string{"SELECT CAST(count(*) AS text) || ' messages' FROM messages", "SELECT CAST(count(*) AS text) || ' keys ' || state FROM claims GROUP BY state"} {

@@ -118,6 +118,43 @@ func (l *long) one() *server {
 	return l.servers[rand.IntN(len(l.servers))]
 }
 
+// play loads, kills, and looks at what is left. What keeps it from its end is one more fault that it counts: a server that does not come back is the worst of them.
+func (l *long) play(stopping, ctx context.Context, kills int) error {
+	loading, end := context.WithCancel(ctx)
+	defer end()
+	l.load(loading)
+	err := l.storm(stopping, ctx, kills)
+	if err == nil {
+		err = l.rest(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	end()
+	l.callers.Wait()
+	l.count()
+	l.round.Unfinished++
+	l.round.Reasons = append(l.round.Reasons, short(err.Error()))
+	return errors.Join(err, l.lastWords())
+}
+
+// count is what the round had handed over, and what the receiver saw of it.
+func (l *long) count() {
+	l.receiver.mu.Lock()
+	defer l.receiver.mu.Unlock()
+	r := l.round
+	r.Things, r.Requests, r.Repeated = len(l.handed), 0, 0
+	for _, n := range l.receiver.keys {
+		r.Requests += n
+		r.Repeated += n - 1
+	}
+}
+
+const reasonSize = 1 << 10
+
+// short is as much of a text as a line has room for: a server's last words are longer, and may be cut within a letter.
+func short(text string) string { return strings.ToValidUTF8(text[:min(len(text), reasonSize)], "?") }
+
 // storm kills until so many servers are dead or stopping ends: at a random instant, while the load goes on.
 func (l *long) storm(stopping, ctx context.Context, kills int) error {
 	for l.round.Kills < kills && stopping.Err() == nil {
