@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -160,6 +161,9 @@ func playDelivery(ctx context.Context, r *run, c *cell, policy string, want end)
 func (r *run) ended(ctx context.Context) error {
 	over, err := until(ctx, restTime, func() (bool, error) {
 		state, _, err := claimState(ctx, r.ground)
+		if errors.Is(err, sql.ErrNoRows) { // of a message that nobody has claimed yet
+			return false, nil
+		}
 		return state == "done" || state == "stuck" || state == "failed", err
 	})
 	if err == nil && !over {

@@ -28,6 +28,8 @@ var workStops = []struct {
 	byAck                      bool
 	fenced                     string // the policies whose woken worker is told that another has the key, and recorded
 }{
+	{"consume, its reply lost", failpoint.ReplyLost + ": /v1/queue/consume", doneOnce, doneOnce, doneOnce, doneOnce, false, false, ""},
+	{"received, before the claim", failpoint.Work + ": received", doneOnce, doneOnce, doneOnce, doneOnce, false, false, ""}, // woken: by its old receipt it is granted nothing
 	{"claim, its reply lost", failpoint.ReplyLost + ": /v1/ledger/claim", doneOnce, doneOnce, doneOnce, doneOnce, false, false, ""},
 	{"before it begins", failpoint.Work + ": granted", end{}, doneOnce, end{}, doneOnce, true, false, "once"},
 	{"begin, its reply lost", failpoint.ReplyLost + ": /v1/ledger/begin", end{}, unknown0, end{}, unknown0, true, false, ""},
