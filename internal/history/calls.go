@@ -7,14 +7,9 @@ func (c *checker) calls() {
 	event := map[int64]string{}    // by row
 	claim := map[int64]string{}    // deliveries' claims, by the event's id
 	attempts := map[string]int64{} // by the event's id
-	var fenced int64
 	for i := range c.Rows {
-		switch r := &c.Rows[i]; {
-		case r.New == nil || r.Old != nil:
-		case r.Table == "events":
+		if r := &c.Rows[i]; r.Table == "events" && r.New != nil && r.Old == nil {
 			event[r.ID] = r.New.Key
-		case r.Table == "claim_notes" && r.New.What == "fenced":
-			fenced++
 		}
 	}
 	for i := range c.Rows {
@@ -53,8 +48,6 @@ func (c *checker) calls() {
 			}
 		case e.Do == Foreign && e.Answer != "" && !strings.HasSuffix(e.Answer, "NOT_FOUND"):
 			c.say("I13", "a call of another project about %s was answered %q", e.Message, e.Answer)
-		case (e.Do == Complete || e.Do == Fail || e.Do == Begin) && e.Answer == Fenced:
-			fenced--
 		}
 	}
 	for thing, n := range posts {
@@ -66,9 +59,6 @@ func (c *checker) calls() {
 		if n > 1 {
 			c.say("I11", "%s was posted %d times under policy once", thing, n)
 		}
-	}
-	if fenced < 0 {
-		c.say("I7", "%d words of holders that were fenced out are not recorded", -fenced)
 	}
 }
 

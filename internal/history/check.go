@@ -61,6 +61,7 @@ func Check(h History) []Fault {
 		c.row(&c.Rows[i])
 	}
 	c.calls()
+	c.late()
 	c.apart()
 	c.linearizable()
 	c.end()

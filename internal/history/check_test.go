@@ -73,6 +73,55 @@ func good() History {
 	}
 }
 
+// fencedOut is the record of a word of one who had a claim no more.
+func fencedOut(claim int64) Row {
+	return Row{N: 90, Tx: 90, At: 20 * second, Table: "claim_notes", ID: 90, New: &State{Claim: claim, What: "fenced"}}
+}
+
+// twoLeases is a message that two received, the first until second 5 and the second from then until 9, as its receiver knew at second 7; and what was answered to one who
+// did something by a receipt, begun at a second.
+func twoLeases(do, answer, receipt string, called int64) History {
+	waits, first, then := &State{Max: 9, Origin: 1, Vis: second}, &State{Max: 9, Origin: 1, Vis: 5 * second, Lease: 1, Leased: 1, Receives: 1}, &State{Max: 9, Origin: 1, Vis: 9 * second, Lease: 2, Leased: 1, Receives: 2}
+	return History{
+		Rows: []Row{
+			{N: 1, Tx: 1, At: second, Table: "publish_keys", ID: 1, New: &State{Key: "work-1", Other: 1}},
+			{N: 2, Tx: 1, At: second, Table: "messages", ID: 1, New: waits},
+			{N: 3, Tx: 2, At: 2 * second, Table: "messages", ID: 1, Old: waits, New: first},
+			{N: 4, Tx: 3, At: 6 * second, Table: "messages", ID: 1, Old: first, New: then},
+		},
+		Events: []Event{
+			{Do: Receive, Thing: "work-1", Message: "qmsg_1", Receipt: "rct_2", Until: 9 * second, Called: 6 * second * 1000, Answered: 7 * second * 1000},
+			{Do: Receive, Thing: "work-1", Message: "qmsg_1", Receipt: "rct_1", Until: 5 * second, Called: 8 * second * 1000, Answered: 8 * second * 1000}, // frozen, and noted late
+			{Do: do, Answer: answer, Key: "work-1", Thing: "work-1", Message: "qmsg_1", Receipt: receipt, Fence: 1, Called: called * second * 1000, Answered: (called + 3) * second * 1000},
+		},
+	}
+}
+
+// What is told of words and acts that were right is believed.
+func TestLateIsNotWrong(t *testing.T) {
+	t.Parallel()
+	recorded := func(claim int64) History {
+		h := good()
+		h.Events = append(h.Events, Event{Do: Complete, Key: "work-1", Answer: Fenced, Called: 20 * second * 1000, Answered: 21 * second * 1000})
+		h.Rows = append(h.Rows, fencedOut(claim))
+		return h
+	}
+	for name, h := range map[string]History{
+		"recorded with its key":              recorded(10),
+		"recorded, nobody knows whose":       recorded(77),
+		"the newest acks":                    twoLeases(Ack, Applied, "rct_2", 9),
+		"the older is told so":               twoLeases(Ack, "lease_lost", "rct_1", 9),
+		"the older acks before it is known":  twoLeases(Ack, Applied, "rct_1", 6),
+		"the newest is granted":              twoLeases(Claim, Granted, "rct_2", 9),
+		"acked by a receipt nobody noted":    twoLeases(Ack, Applied, "rct_9", 9),
+		"the older, and its answer was lost": twoLeases(Ack, "", "rct_1", 9),
+	} {
+		if faults := Check(h); len(faults) > 0 {
+			t.Errorf("%s: refused: %v", name, faults)
+		}
+	}
+}
+
 // A checker that refuses nothing is worth nothing: each of these histories breaks one invariant, and is refused for it.
 func TestHistoriesThatBreakAnInvariantAreRefused(t *testing.T) {
 	t.Parallel()
@@ -132,7 +181,19 @@ func TestHistoriesThatBreakAnInvariantAreRefused(t *testing.T) {
 		}, "I6: message 1 was dead-lettered while its key was started"},
 		"an old fence's word counts":    {func(h *History) { add(h, Event{Do: Complete, Key: "work-7", Answer: Applied, Fence: 0}) }, "I5: no order of its calls explains the answers about work-7"},
 		"the newest is called fenced":   {func(h *History) { add(h, Event{Do: Complete, Key: "work-7", Answer: Fenced, Fence: 1}) }, "I5: no order of its calls explains the answers about work-7"},
-		"a fenced word is not recorded": {func(h *History) { add(h, Event{Do: Complete, Key: "work-9", Answer: Fenced, Fence: 8}) }, "I7: 1 words of holders that were fenced out are not recorded"},
+		"a fenced word is not recorded": {func(h *History) { add(h, Event{Do: Complete, Key: "work-9", Answer: Fenced, Fence: 8}) }, "I7: 1 words about work-9, of holders that were fenced out, are not recorded"},
+		"a delivery's record for a worker's": {func(h *History) {
+			add(h, Event{Do: Complete, Key: "work-1", Answer: Fenced, Fence: 0})
+			h.Rows = append(h.Rows, fencedOut(20))
+		}, "I7: 1 words about work-1, of holders that were fenced out, are not recorded"},
+		"another key's record": {func(h *History) {
+			add(h, Event{Do: Complete, Key: "work-1", Answer: Fenced, Fence: 0})
+			h.Rows = append(h.Rows, fencedOut(30))
+		}, "I7: 1 words about work-1, of holders that were fenced out, are not recorded"},
+		"an older receipt acks":         {func(h *History) { *h = twoLeases(Ack, Applied, "rct_1", 9) }, "I2: message qmsg_1: ack by the receipt of lease 1, when somebody had that of lease 2"},
+		"an older receipt gives back":   {func(h *History) { *h = twoLeases(Release, Applied, "rct_1", 9) }, "I2: message qmsg_1: release by the receipt of lease 1"},
+		"an older receipt dead-letters": {func(h *History) { *h = twoLeases(Nack, Applied, "rct_1", 9) }, "I2: message qmsg_1: nack by the receipt of lease 1"},
+		"an older receipt is granted":   {func(h *History) { *h = twoLeases(Claim, Granted, "rct_1", 9) }, "I2: message qmsg_1: claim by the receipt of lease 1"},
 		"an origin that moves": {func(h *History) {
 			at(h, 7).New = &State{Max: 3, Origin: 2, Vis: 5 * second, Lease: 1, Leased: 1, Claim: 10}
 		}, "I8: the origin of message 1 went from 1 to 2"},

@@ -20,6 +20,8 @@ const (
 	Send     = "send"    // an event
 	Receive  = "receive" // a message, by a consume
 	Ack      = "ack"
+	Nack     = "nack"
+	Release  = "release"
 	Claim    = "claim"
 	Begin    = "begin"
 	Complete = "complete"

@@ -140,6 +140,7 @@ func (w *aWorker) turn(ctx context.Context) int {
 
 // do does one message's work. Whatever goes wrong is left to the leases.
 func (w *aWorker) do(ctx context.Context, c *client.Client, m *client.Message, thing string) {
+	failpoint.At(failpoint.Work, "received")
 	policy := client.Idempotent
 	if strings.HasSuffix(thing, "7") {
 		policy = client.Once
@@ -158,9 +159,9 @@ func (w *aWorker) do(ctx context.Context, c *client.Client, m *client.Message, t
 	case client.KeyDone:
 		w.settle(e, history.Ack, func() (*client.Settled, error) { return c.Ack(ctx, jobs, m.Receipt) })
 	case client.Busy:
-		w.settle(e, "release", func() (*client.Settled, error) { return c.Release(ctx, jobs, m.Receipt, v.RetryAfter) })
+		w.settle(e, history.Release, func() (*client.Settled, error) { return c.Release(ctx, jobs, m.Receipt, v.RetryAfter) })
 	default:
-		w.settle(e, "nack", func() (*client.Settled, error) {
+		w.settle(e, history.Nack, func() (*client.Settled, error) {
 			return c.Nack(ctx, jobs, m.Receipt, client.Nack{DeadLetter: true, Error: v.Verdict})
 		})
 	}
