@@ -110,7 +110,7 @@ func run(args []string) int {
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		return complain(usageError{err})
+		return complain(mistyped(err))
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
 	err = k.Run(newOutput(os.Stdout))
@@ -119,6 +119,9 @@ func run(args []string) int {
 	}
 	return complain(err)
 }
+
+// mistyped is what is wrong with the arguments, as one line: they may have ends of lines in them, and what steers a terminal.
+func mistyped(err error) error { return usage("%s", line(err.Error())) }
 
 func newParser() (*kong.Kong, error) {
 	return kong.New(new(commands), kong.Name("onceward"), kong.Description(about), kong.PostBuild(nameVariables), groups,

@@ -164,18 +164,60 @@ func TestFormStays(t *testing.T) {
 	}
 }
 
+// FuzzDecode: what can be read was made so, and for nobody else.
 func FuzzDecode(f *testing.F) {
 	f.Add(codec.Encode(Message, 1, 1), int64(1))
+	f.Add(codec.Receipt(1, "jobs", 1, 1), int64(1))
+	f.Add(codec.Receipt(1<<40, "jobs", math.MaxInt64, math.MaxInt32), int64(1<<40))
+	f.Add(codec.Cursor(1, "queues", 1234567890), int64(1))
 	f.Add("qmsg_000000000000000000000000", int64(0))
 	f.Add("qmsg_zzzzzzzzzzzzzzzzzzzzzzzz", int64(-1))
 	f.Add("", int64(1))
 	f.Fuzz(func(t *testing.T, s string, project int64) {
-		if id, ok := codec.Decode(Message, project, s); ok && codec.Encode(Message, project, id) != s {
-			t.Errorf("%q of project %d is %d, whose id is another", s, project, id)
+		if id, ok := codec.Decode(Message, project, s); ok {
+			if codec.Encode(Message, project, id) != s {
+				t.Errorf("%q of project %d is %d, whose id is another", s, project, id)
+			}
+			if _, ok := codec.Decode(Message, project+1, s); ok {
+				t.Errorf("%q of project %d is an id of another project too", s, project)
+			}
 		}
-		if id, lease, ok := codec.OpenReceipt(project, "jobs", s); ok && codec.Receipt(project, "jobs", id, lease) != s {
-			t.Errorf("%q is a receipt that was not made", s)
+		if id, lease, ok := codec.OpenReceipt(project, "jobs", s); ok {
+			if codec.Receipt(project, "jobs", id, lease) != s {
+				t.Errorf("%q is a receipt that was not made", s)
+			}
+			for name, foreign := range map[string]func() (int64, int, bool){
+				"project": func() (int64, int, bool) { return codec.OpenReceipt(project+1, "jobs", s) },
+				"queue":   func() (int64, int, bool) { return codec.OpenReceipt(project, "jobs-dlq", s) },
+			} {
+				if _, _, ok := foreign(); ok {
+					t.Errorf("%q is a receipt of another %s too", s, name)
+				}
+			}
 		}
-		codec.OpenCursor(project, "queues", s)
+		if id, ok := codec.OpenCursor(project, "queues", s); ok {
+			if codec.Cursor(project, "queues", id) != s {
+				t.Errorf("%q is a cursor that was not made", s)
+			}
+			for name, foreign := range map[string]func() (int64, bool){
+				"project": func() (int64, bool) { return codec.OpenCursor(project+1, "queues", s) },
+				"list":    func() (int64, bool) { return codec.OpenCursor(project, "events", s) },
+			} {
+				if _, ok := foreign(); ok {
+					t.Errorf("%q is a cursor of another %s too", s, name)
+				}
+			}
+		}
 	})
+}
+
+// The seeds are read as what they are, or the fuzzing would begin at nothing.
+func TestSeedsOfDecodeAreRead(t *testing.T) {
+	t.Parallel()
+	if id, lease, ok := codec.OpenReceipt(1<<40, "jobs", codec.Receipt(1<<40, "jobs", math.MaxInt64, math.MaxInt32)); !ok || id != math.MaxInt64 || lease != math.MaxInt32 {
+		t.Errorf("the receipt: %d %d %v", id, lease, ok)
+	}
+	if id, ok := codec.OpenCursor(1, "queues", codec.Cursor(1, "queues", 1234567890)); !ok || id != 1234567890 {
+		t.Errorf("the cursor: %d %v", id, ok)
+	}
 }
