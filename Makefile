@@ -10,7 +10,6 @@ STORE  ?= sqlite:onceward.db
 TIMES  ?= 20
 LANES  ?= 6
 SEEDS  ?= 2000
-SEED   ?= 1
 KILLS  ?= 1000
 FUZZTIME ?= 1m
 
@@ -23,8 +22,8 @@ help:
 	@echo 'make chaos      break PostgreSQL, its disk, clock and network, and kill servers for ten minutes (as root, for all of it)'
 	@echo 'make fuzz       each fuzz target for a while (FUZZTIME=)'
 	@echo 'make verify     kill and freeze servers at each point where they can die, and count (TIMES=, LANES=, STORE=)'
-	@echo 'make simulate   the whole server in time of its own, days in a second, from so many seeds (SEEDS=, SEED= the first)'
-	@echo 'make verify-long  kill servers and workers at random under load (KILLS= on each store), and count'
+	@echo 'make simulate   the whole server in time of its own, days in a second, from so many seeds (SEEDS=, SEED= the first, FOR=)'
+	@echo 'make verify-long  kill servers and workers at random under load (KILLS= on each store), then simulate, and count'
 	@echo 'make mutants    take each guard out in turn, and see its test fail (ONLY=, minutes)'
 	@echo 'make bench      the benchmarks'
 	@echo 'make depth      what must not grow with depth, measured: half an hour, 15 GB of disk (DEPTH=)'
@@ -79,18 +78,24 @@ verify: tools
 	go build -tags failpoints -o bin/onceward-verify ./cmd/onceward
 	@bin/onceward-verify verify --times $(TIMES) --lanes $(LANES) --store $(if $(filter command line environment,$(origin STORE)),$(STORE),both)
 
-# Kills at random, for as long as asked; it can be stopped and begun again. Each round is a line of bench/kills.jsonl, under the commit and a hash of the code
-# that decides. docs/guarantees.md has the sums.
+# Kills at random, for as long as asked, then the simulation; it can be stopped and begun again. Each round is a line of bench/kills.jsonl, each run of seeds one of
+# bench/simulation.jsonl, under the commit and a hash of the code that decides. docs/guarantees.md has the sums.
 DECIDES = store worker queue ledger webhook idempotency api internal/batch
+TRIED   = --commit $$(git rev-parse --short HEAD) \
+  --code $$(git -C $(CURDIR) ls-tree -r HEAD $(DECIDES) | grep -v '_test.go\|storetest\|testdata' | git hash-object --stdin | cut -c1-12)
+COMMITTED = git diff --quiet HEAD -- $(DECIDES) || { echo '$@: commit what you changed first: a line names the code by its commit'; exit 1; }
 verify-long: build tools
-	@git diff --quiet HEAD -- $(DECIDES) || { echo 'verify-long: commit what you changed first: a line names the code by its commit'; exit 1; }
-	@bin/onceward verify --kills $(KILLS) --lanes $(if $(filter command line environment,$(origin LANES)),$(LANES),2) --store both --log bench/kills.jsonl \
-	  --commit $$(git rev-parse --short HEAD) \
-	  --code $$(git ls-tree -r HEAD $(DECIDES) | grep -v '_test.go\|storetest\|testdata' | git hash-object --stdin | cut -c1-12)
+	@$(COMMITTED)
+	@bin/onceward verify --kills $(KILLS) --lanes $(if $(filter command line environment,$(origin LANES)),$(LANES),2) --store both --log bench/kills.jsonl $(TRIED)
+	@$(MAKE) --no-print-directory simulate LOG=bench/simulation.jsonl
 
-# docs/simulation.md.
+# docs/simulation.md. FOR=10m SEEDS=0 is as many as that allows; LOG= appends a line of what came of it.
 simulate:
-	go test -count=1 -timeout 0 ./test/simulation -seeds $(SEEDS) -seed $(SEED)
+	@$(if $(LOG),$(COMMITTED))
+	@mkdir -p bin
+	go test -c -o bin/simulation ./test/simulation
+	@cd test/simulation && ../../bin/simulation -test.run '^TestSeeds$$' -test.timeout 0 -seeds $(SEEDS) \
+	  $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR)) $(if $(LOG),-log $(abspath $(LOG)) $(TRIED))
 
 # The guards of the code and the test that shows each: docs/mutants.md. ONLY=id,id tries some.
 mutants: tools

@@ -2,8 +2,11 @@ package laws_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,9 +15,10 @@ import (
 )
 
 var (
-	mdLink = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-	mdTest = regexp.MustCompile("`(Test\\w+)`")
-	mdSum  = regexp.MustCompile("(?m)^\\| (sqlite|postgres) \\| `(\\w+)` \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\|$")
+	mdLink  = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	mdTest  = regexp.MustCompile("`(Test\\w+)`")
+	mdSeeds = regexp.MustCompile("(?m)^\\| simulation \\| `(\\w+)` \\| ([0-9]+) \\| ([0-9]+) \\|$")
+	mdSum   = regexp.MustCompile("(?m)^\\| (sqlite|postgres) \\| `(\\w+)` \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\| ([0-9]+) \\|$")
 )
 
 // A promise is worth what shows it: each page and each test that docs/guarantees.md names is there, and its figures are the sums of the rounds that were run.
@@ -33,12 +37,7 @@ func TestGuaranteesAreShown(t *testing.T) {
 			t.Errorf("docs/guarantees.md: the link %s leads nowhere: %v", m[1], err)
 		}
 	}
-	there := map[string]bool{}
-	for _, f := range files(t) {
-		for _, m := range testFunc.FindAllStringSubmatch(f.text, -1) {
-			there[m[1]] = true
-		}
-	}
+	there := testsOf(t)
 	tests := mdTest.FindAllStringSubmatch(page, -1)
 	for _, m := range tests {
 		if !there[m[1]] {
@@ -47,6 +46,16 @@ func TestGuaranteesAreShown(t *testing.T) {
 	}
 	if len(tests) < 10 {
 		t.Errorf("docs/guarantees.md names %d tests", len(tests))
+	}
+	seeds := seedSums(t)
+	for _, m := range mdSeeds.FindAllStringSubmatch(page, -1) {
+		if got, want := m[2]+" "+m[3], seeds[m[1]]; got != want {
+			t.Errorf("docs/guarantees.md says %s of the seeds of code %s; the lines of bench/simulation.jsonl sum up to %s", got, m[1], want)
+		}
+		delete(seeds, m[1])
+	}
+	for code, sum := range seeds {
+		t.Errorf("docs/guarantees.md does not say that of the code %s %s seeds were run and failed: bench/simulation.jsonl has them", code, sum)
 	}
 	sums := roundSums(t)
 	figures := mdSum.FindAllStringSubmatch(page, -1)
@@ -58,6 +67,35 @@ func TestGuaranteesAreShown(t *testing.T) {
 			t.Errorf("docs/guarantees.md says %s of %s; the rounds of code %s in bench/kills.jsonl sum up to %s", got, m[1], m[2], want)
 		}
 	}
+}
+
+// seedSums adds up the seeds of each code, and sees that none counts twice.
+func seedSums(t *testing.T) map[string]string {
+	b, err := os.ReadFile("../../bench/simulation.jsonl")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, seeds, failed, out := map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}
+	for line := range bytes.Lines(b) {
+		var r struct {
+			Code                 string
+			First, Seeds, Failed int
+		}
+		if err := json.Unmarshal(line, &r, json.MatchCaseInsensitiveNames(true)); err != nil {
+			t.Fatalf("bench/simulation.jsonl: %v", err)
+		}
+		if r.First < next[r.Code] {
+			t.Errorf("bench/simulation.jsonl: seed %d of code %s counts twice", r.First, r.Code)
+		}
+		next[r.Code] = r.First + r.Seeds
+		seeds[r.Code] += r.Seeds
+		failed[r.Code] += r.Failed
+		out[r.Code] = fmt.Sprint(seeds[r.Code], " ", failed[r.Code])
+	}
+	return out
 }
 
 // roundSums adds up the rounds of each store and code.

@@ -1,10 +1,15 @@
 package simulation
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -12,8 +17,8 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", inTest, "how many seeds are run, from `seed` on")
-	first = flag.Uint64("seed", 1, "the first seed")
+	seeds = flag.Uint64("seeds", inTest, "how many seeds are run, from `seed` on; 0: until -for is over, or a signal")
+	first = flag.Uint64("seed", 0, "the first seed; 0: that after the last of the log, or 1")
 	steps = flag.Int("steps", 50, "steps of a run, before all comes to rest")
 	trace = flag.Bool("trace", false, "print what is seen of a run")
 )
@@ -50,34 +55,71 @@ func shrink(t *testing.T, seed uint64, steps int) (int, outcome) {
 	return best, o
 }
 
-// TestSeeds runs the seeds. A fault is said with the command that shows it again, with as few steps as that takes.
+// TestSeeds runs the seeds, as many at a time as there are processors. A fault is said with the command that shows it again, with as few steps as that takes. A signal, or
+// the end of -for, lets those end that are under way, and they count.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	n := *seeds
-	for seed := *first; seed < *first+uint64(n); seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			o := simulate(t, seed, *steps)
-			if o.fault == "" {
-				if *trace {
-					t.Logf("%.2f days, %s\n%s", o.days, o.hash(), strings.Join(o.trace, "\n"))
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	if *span > 0 {
+		var end func()
+		ctx, end = context.WithTimeout(ctx, *span)
+		defer end()
+	}
+	r, err := begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	take := func() (seed uint64, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil || *seeds > 0 && r.Seeds == *seeds {
+			return 0, false
+		}
+		r.Seeds++
+		return r.First + r.Seeds - 1, true
+	}
+	var lanes sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		lanes.Go(func() {
+			for seed, more := take(); more; seed, more = take() {
+				if !t.Run(fmt.Sprint(seed), func(t *testing.T) { try(t, seed) }) {
+					mu.Lock()
+					r.Failed++
+					mu.Unlock()
 				}
-				return
 			}
-			fewer, least := shrink(t, seed, *steps)
-			if least.fault == "" {
-				fewer, least = *steps, o
-			}
-			t.Errorf("%s\nagain: go test ./test/simulation -run TestSeeds -seeds 1 -seed %d -steps %d -trace\n%s",
-				least.fault, seed, fewer, strings.Join(least.trace[max(0, len(least.trace)-40):], "\n"))
 		})
 	}
+	lanes.Wait()
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func try(t *testing.T, seed uint64) {
+	o := simulate(t, seed, *steps)
+	if o.fault == "" {
+		if *trace {
+			t.Logf("%.2f days, %s\n%s", o.days, o.hash(), strings.Join(o.trace, "\n"))
+		}
+		return
+	}
+	fewer, least := shrink(t, seed, *steps)
+	if least.fault == "" {
+		fewer, least = *steps, o
+	}
+	t.Errorf("%s\nagain: go test ./test/simulation -run TestSeeds -seeds 1 -seed %d -steps %d -trace\n%s",
+		least.fault, seed, fewer, strings.Join(least.trace[max(0, len(least.trace)-40):], "\n"))
 }
 
 // TestSameSeedSameRun runs seeds twice, and sees the same of both.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()
-	for seed := *first; seed < *first+min(8, inTest); seed++ {
+	from := max(1, *first)
+	for seed := from; seed < from+min(8, inTest); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			a, b := simulate(t, seed, *steps), simulate(t, seed, *steps)
