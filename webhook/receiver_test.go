@@ -3,8 +3,10 @@ package webhook
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -21,9 +23,10 @@ import (
 
 // receiver is a hostile one: it speaks on the bare connection and counts the POSTs that came in whole.
 type receiver struct {
-	url  string
-	seen atomic.Int64
-	keys sync.Map // of idempotency-key
+	url     string
+	seen    atomic.Int64
+	codings atomic.Int64 // POSTs that asked for an answer in a coding
+	keys    sync.Map     // of idempotency-key
 }
 
 // receive listens and lets each connection be handled by hand, which gets each whole request of it.
@@ -55,6 +58,9 @@ func receive(t *testing.T, hand func(c *net.TCPConn, n int) (goOn bool)) *receiv
 						return
 					}
 					r.seen.Add(1)
+					if _, asked := q.Header["Accept-Encoding"]; asked {
+						r.codings.Add(1)
+					}
 					r.keys.Store(q.Header.Get("Idempotency-Key"), true)
 					if !hand(c.(*net.TCPConn), n) {
 						return
@@ -157,6 +163,12 @@ func attempt(t *testing.T, w wiring, url string, timeout time.Duration) reply {
 func TestHostileReceivers(t *testing.T) {
 	t.Parallel()
 	megabyte := bytes.Repeat([]byte("a"), 1<<20)
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	for range 4 {
+		z.Write(megabyte)
+	}
+	z.Close()
 	var poured atomic.Int64
 	drip := func(head string, every time.Duration) func(*net.TCPConn, int) bool {
 		return func(c *net.TCPConn, n int) bool {
@@ -173,7 +185,12 @@ func TestHostileReceivers(t *testing.T) {
 		cut    bool
 		within time.Duration
 		why    string
+		kept   string // of its body; "" is not looked at
 	}{
+		"gzip that unpacks to much": {
+			hand:   say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", zipped.Len(), zipped.Bytes())),
+			status: 200, sent: true, within: time.Second, kept: zipped.String()[:keepResponse],
+		},
 		"a response of 1 GiB": {hand: func(c *net.TCPConn, n int) bool {
 			say("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")(c, n)
 			for {
@@ -227,8 +244,14 @@ func TestHostileReceivers(t *testing.T) {
 			if len(got.body) > keepResponse {
 				t.Errorf("%d bytes of the answer kept", len(got.body))
 			}
+			if c.kept != "" && string(got.body) != c.kept {
+				t.Errorf("what is kept of the answer is not what was on the wire: it begins with %q", got.body[:min(len(got.body), 8)])
+			}
 			if n := r.seen.Load(); n != 1 {
 				t.Errorf("%d POSTs on the wire", n)
+			}
+			if r.codings.Load() > 0 {
+				t.Error("the POST asked for an answer in a coding")
 			}
 		})
 	}

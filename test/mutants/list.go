@@ -7,4 +7,4 @@ import "slices"
 //
 // A guard that is held more than once (by a rule and by SQL, say) is taken out wherever it is held: else its mutant would show the second
 // one alone.
-var mutants = slices.Concat(ofKeys, ofDoor, ofMessages, ofGroups, ofFIFO, ofCallers, ofAccounts, ofProjects, ofTransactions, ofLinks, ofWebhooks, ofActs, ofRequests, ofHistory)
+var mutants = slices.Concat(ofKeys, ofDoor, ofMessages, ofGroups, ofFIFO, ofCallers, ofAccounts, ofProjects, ofTransactions, ofLinks, ofWebhooks, ofActs, ofRequests, ofEdges, ofHistory)

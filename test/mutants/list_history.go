@@ -44,8 +44,23 @@ var ofHistory = []mutant{
 	},
 	{
 		id: "checker-fenced", holds: "I7", out: "the checker counts the fenced words that are recorded",
-		edits:  []edit{{file: "internal/history/calls.go", old: "\tif fenced < 0 {", new: "\tif fenced < -9 {"}},
+		edits:  []edit{{file: "internal/history/late.go", old: "missing -= some; missing > 0 {", new: "missing -= some; missing > 9 {"}},
 		caught: alone("internal/history", "TestHistoriesThatBreakAnInvariantAreRefused/a fenced word is not recorded", "is not among"),
+	},
+	{
+		id: "checker-fenced-key", holds: "I7", out: "the checker takes no other key's record for a fenced word's",
+		edits:  []edit{{file: "internal/history/late.go", old: "\t\tcase !c.delivery[r.New.Claim]:", new: "\t\tcase true:"}},
+		caught: alone("internal/history", "TestHistoriesThatBreakAnInvariantAreRefused/a delivery's record for a worker's", "is not among"),
+	},
+	{
+		id: "checker-receipts", holds: "I2", out: "the checker asks whether a receipt was the newest",
+		edits:  []edit{{file: "internal/history/late.go", old: "newer > n && r.Answered < e.Called {", new: "newer > n+1 && r.Answered < e.Called {"}},
+		caught: alone("internal/history", "TestHistoriesThatBreakAnInvariantAreRefused/an older receipt acks", "is not among"),
+	},
+	{
+		id: "checker-receipts-known", holds: "I2", out: "the checker knows that a call which began before another received may have acted before",
+		edits:  []edit{{file: "internal/history/late.go", old: "newer > n && r.Answered < e.Called {", new: "newer > n && r.Answered < e.Answered {"}},
+		caught: alone("internal/history", "TestLateIsNotWrong", "the older acks before it is known: refused"),
 	},
 	{
 		id: "checker-origin", holds: "I8", out: "the checker compares origins",
@@ -86,6 +101,11 @@ var ofHistory = []mutant{
 		id: "checker-slots", holds: "I15", out: "the checker counts slots",
 		edits:  []edit{{file: "internal/history/check.go", old: "now.InFlight > now.Slots {", new: "now.InFlight > now.Slots+9 {"}},
 		caught: alone("internal/history", "TestHistoriesThatBreakAnInvariantAreRefused/more than its slots", "is not among"),
+	},
+	{
+		id: "long-wrong-round", holds: "I16", out: "a round that could not come to its end is written down",
+		edits:  []edit{{file: "internal/verify/long.go", old: "if r == nil || err != nil && stopped {", new: "if r == nil || err != nil {"}},
+		caught: alone("internal/verify", "TestRoundsThatGoWrongAreWritten", "wrong: written false"),
 	},
 	{
 		id: "checker-rest", holds: "I16", out: "the checker asks whether all keys are closed",
