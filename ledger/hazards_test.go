@@ -136,7 +136,10 @@ func TestCorrectedAmount(t *testing.T) {
 // The receiver forgets our key before the last try: one whose outcome is not known is not made again then.
 func TestReceiverForgets(t *testing.T) {
 	onBoth(t, func(t *testing.T, b base) {
-		l := b.ledger(t, func(c *ledger.Config) { c.Window = 50 * time.Millisecond })
+		at := time.Millisecond
+		l := b.ledger(t, func(c *ledger.Config) {
+			c.Window, c.Retry = 500*time.Millisecond, func(int) time.Duration { return at }
+		})
 		is(t, l.Handle(t.Context(), work("H-L19"), says("", errors.New("no answer"))), ledger.Release)
 		c, _, err := l.Find(t.Context(), "H-L19")
 		if err != nil {
@@ -146,5 +149,10 @@ func TestReceiverForgets(t *testing.T) {
 		d := l.Handle(t.Context(), work("H-L19"), never(t))
 		is(t, d, ledger.DeadLetter)
 		check(t, "stuck", d.Outcome.State, ledger.Stuck)
+		// Nor is it waited for, if it comes only then.
+		at = time.Hour
+		d = l.Handle(t.Context(), work("H-L19 beyond"), says("", errors.New("no answer")))
+		is(t, d, ledger.DeadLetter)
+		check(t, "stuck at once", d.Outcome.State, ledger.Stuck)
 	})
 }

@@ -2,8 +2,12 @@ package ledger
 
 import (
 	"bytes"
+	"strings"
 	"time"
 )
+
+// beyondWindow is why a key is stuck whose next try would come too late.
+const beyondWindow = "the next try would come when the receiver no longer remembers the key of one with an unknown outcome"
 
 // minWait is the least a busy worker is told to wait: never a hot loop, whatever the clock says.
 const minWait = time.Second
@@ -225,6 +229,9 @@ func (c *Claim) Settle(now time.Time, fence int64, kind Kind, retryIn time.Durat
 		if amb {
 			s = Stuck
 		}
+	case amb && c.Policy == Idempotent && c.windowOver(now.Add(retryIn)): // nobody would be granted the next try
+		s = Stuck
+		c.LastError = strings.TrimPrefix(word+"; "+beyondWindow, "; ")
 	}
 	c.State, c.Ambiguous = s, amb
 	switch s {

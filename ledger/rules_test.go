@@ -194,6 +194,36 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// A try with an unknown outcome whose next would come past the receiver's window ends at once; before it, or where every outcome is known, it waits.
+func TestBeyondTheWindow(t *testing.T) {
+	t.Parallel()
+	const in1h = 59*time.Minute + 59*time.Second // the grant is a second old
+	for _, c := range []struct {
+		former []string
+		kind   Kind
+		again  time.Duration
+		want   State
+	}{
+		{nil, Ambiguous, in1h, Stuck},
+		{nil, Ambiguous, in1h - 1, Retry},
+		{nil, Definite, 2 * time.Hour, Retry},
+		{nil, GivenBack, 2 * time.Hour, Retry},
+		{[]string{"ambiguous", "grant"}, Definite, 2 * time.Hour, Stuck},
+		{[]string{"ambiguous", "grant"}, GivenBack, 2 * time.Hour, Retry},
+		{[]string{"definite", "grant"}, Ambiguous, in1h - 1, Retry}, // the window is that of the first that is not known
+	} {
+		k, now := in(t, Idempotent, append([]string{"grant"}, c.former...)...)
+		k.Window = time.Hour
+		a := k.Settle(now, k.Fence, c.kind, c.again, "no answer", nil)
+		if !a.Applied || a.State != c.want || k.State != c.want || k.NextAt.IsZero() != (c.want == Stuck) || !k.FinishedAt.IsZero() {
+			t.Errorf("%s, again in %v after %v: %+v, the claim %s with next %v", c.kind, c.again, c.former, a, k.State, k.NextAt)
+		}
+		if c.want == Stuck && k.LastError != "no answer; "+beyondWindow {
+			t.Errorf("stuck for %q", k.LastError)
+		}
+	}
+}
+
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	late := t0.Add(Memory + time.Hour)

@@ -22,6 +22,7 @@ var wordTests = []named{
 	{"a once refused for certain is tried again", onceDefinite},
 	{"what was not begun cannot have happened", onceAmbiguousNotBegun},
 	{"H-L04: an idempotent is tried again after an ambiguous try", idempotentAmbiguous},
+	{"H-L19: what would be tried next past the receiver's window is stuck at once", beyondWindow},
 	{"permanent fails, or is stuck after an ambiguous try", permanent},
 	{"tries used up: failed, or stuck after an ambiguous try", triesUsedUp},
 	{"a try given back is not counted", givenBack},
@@ -132,6 +133,27 @@ func onceAmbiguousNotBegun(r *rig) {
 	a := r.ask(r.call("k", once), ledger.Granted)
 	r.say(word(a, ledger.Ambiguous), ledger.Retry)
 	r.ask(r.call("k"), ledger.Granted)
+}
+
+func beyondWindow(r *rig) {
+	again := func(a ledger.Answer, k ledger.Kind, in time.Duration, to ledger.State) ledger.Claim {
+		w := word(a, k)
+		w.RetryIn, w.Error = in, "no answer"
+		r.say(w, to)
+		return r.find(a.Claim.Key)
+	}
+	c := again(r.ask(r.call("k", window(time.Hour)), ledger.Granted), ledger.Ambiguous, time.Hour, ledger.Stuck)
+	want(r, "state", c.State, ledger.Stuck)
+	want(r, "next is none", c.NextAt.IsZero(), true)
+	want(r, "why", c.LastError, "no answer; the next try would come when the receiver no longer remembers the key of one with an unknown outcome")
+	r.ask(r.call("k"), ledger.WasStuck)
+
+	again(r.ask(r.call("within", window(time.Hour)), ledger.Granted), ledger.Ambiguous, 50*time.Minute, ledger.Retry)
+	again(r.ask(r.call("known", window(time.Hour)), ledger.Granted), ledger.Definite, 2*time.Hour, ledger.Retry)
+	again(r.ask(r.call("for ever"), ledger.Granted), ledger.Ambiguous, 2*time.Hour, ledger.Retry)
+	again(r.ask(r.call("later", window(time.Hour)), ledger.Granted), ledger.Ambiguous, 0, ledger.Retry)
+	again(r.ask(r.call("later"), ledger.Granted), ledger.GivenBack, 0, ledger.Retry)
+	again(r.ask(r.call("later"), ledger.Granted), ledger.Definite, 2*time.Hour, ledger.Stuck)
 }
 
 func idempotentAmbiguous(r *rig) {

@@ -30,6 +30,7 @@ var attemptTests = []named{
 	{"I10: a batch of outcomes settles each in its place", attemptBatch},
 	{"I7: the same outcome twice is settled once", attemptTwice},
 	{"H-L19: past the receiver's window an unknown outcome is stuck", attemptWindow},
+	{"H-L19: an unknown outcome whose next rung is past the receiver's window is stuck at once", attemptBeyondWindow},
 	{"I5: takers at once never have one delivery twice", attemptRace},
 	{"I14: a job says when it was taken, by the database's clock", attemptTakenAt},
 	{"I16: workers that die, lie and come late: everything comes to rest", attemptStorm},
@@ -194,6 +195,7 @@ func attemptDied(r *rig) {
 	want(r, "result", d.Attempts[1].Result, webhook.Unknown)
 	want(r, "error", d.Attempts[1].Error, "worker died")
 	want(r, "class", d.Attempts[1].Class, ledger.Ambiguous)
+	want(r, "another is told of", d.Attempts[1].NextAttemptAt.IsZero(), false)
 	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
 	d = r.dlv(id)
 	want(r, "attempts", len(d.Attempts), 3)
@@ -214,6 +216,7 @@ func attemptOnceDied(r *rig) {
 	want(r, "dead", r.deadDeliveries(), 1)
 	want(r, "attempts", len(r.dlv(id).Attempts), 1)
 	want(r, "result", r.dlv(id).Attempts[0].Result, webhook.Unknown)
+	want(r, "no other is told of", r.dlv(id).Attempts[0].NextAttemptAt.IsZero(), true)
 }
 
 func attemptOnceNotBegun(r *rig) {
@@ -346,6 +349,20 @@ func attemptWindow(r *rig) {
 		return r.dlv(id).State == webhook.Stuck
 	})
 	want(r, "dead", r.deadDeliveries(), 1)
+}
+
+func attemptBeyondWindow(r *rig) {
+	r.endpoint(func(e *webhook.Endpoint) { e.Window = time.Hour })
+	id := r.delivery("evt1")
+	o := outcome(r.job(), ledger.Ambiguous)
+	o.RetryIn = 2 * time.Hour
+	r.ends(o, ledger.Stuck)
+	d := r.dlv(id)
+	want(r, "state", d.State, webhook.Stuck)
+	want(r, "next is none", d.NextAttemptAt.IsZero() && d.Attempts[0].NextAttemptAt.IsZero(), true)
+	want(r, "error of the attempt", d.Attempts[0].Error, "time-out")
+	want(r, "dead", r.deadDeliveries(), 1)
+	want(r, "in flight", r.count("SELECT sum(in_flight) FROM groups"), 0)
 }
 
 func attemptRace(r *rig) {

@@ -103,6 +103,11 @@ var ofKeys = []mutant{
 		caught: suite("reaping", "H-L19: an ambiguous try past the receiver's window is stuck, not tried again", "state past it: retry, want stuck"),
 	},
 	{
+		id: "next-try-in-window", holds: "H-L19", out: "a try that could come only past the receiver's window is not waited for",
+		edits:  []edit{{file: "ledger/rules.go", old: "c.windowOver(now.Add(retryIn))", new: "c.windowOver(now)"}},
+		caught: suite("words", "H-L19: what would be tried next past the receiver's window is stuck at once", "state retry"),
+	},
+	{
 		id: "last-rung", holds: "I3, I6", out: "the tries are used up at the ladder's last step",
 		edits: []edit{
 			{file: "ledger/rules.go", old: "case kind == Permanent || c.Tries >= c.MaxTries:", new: "case kind == Permanent:"},

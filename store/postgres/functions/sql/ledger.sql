@@ -219,6 +219,7 @@ DECLARE
   v_kind text := p_kind;
   v_tries int;
   v_amb boolean;
+  v_beyond boolean := false;
 BEGIN
   IF octet_length(p_result) > 262144 THEN
     RAISE EXCEPTION USING ERRCODE = 'OW413', MESSAGE = format('result has %s bytes; at most 262144', octet_length(p_result)), HINT = 'keep the result elsewhere, and give where it is';
@@ -262,7 +263,12 @@ BEGIN
     WHEN v_kind = 'ambiguous' AND c.policy = 'o' THEN 'stuck'
     WHEN v_kind = 'permanent' OR c.tries >= c.max_tries THEN CASE WHEN v_amb THEN 'stuck' ELSE 'failed' END
     ELSE 'retry' END;
-  UPDATE worker_claims w SET state = onceward_word.state, ambiguous = v_amb, tries = v_tries, attempt = c.attempt - (v_kind = 'given_back')::int, last_error = nullif(p_error, ''), lease_until = NULL,
+  IF state = 'retry' AND v_kind <> 'given_back' AND v_amb AND c.policy = 'i' AND c.first_at + c.window_s * interval '1 s' <= now() + p_retry * interval '1 s' THEN
+    state := 'stuck'; -- nobody would be granted the next try
+    v_beyond := true;
+  END IF;
+  UPDATE worker_claims w SET state = onceward_word.state, ambiguous = v_amb, tries = v_tries, attempt = c.attempt - (v_kind = 'given_back')::int, lease_until = NULL,
+    last_error = nullif(concat_ws('; ', nullif(p_error, ''), CASE WHEN v_beyond THEN 'the next try would come when the receiver no longer remembers the key of one with an unknown outcome' END), ''),
     work_hash = CASE WHEN v_kind = 'given_back' AND c.attempt = 1 AND NOT v_amb THEN NULL ELSE c.work_hash END,
     next_at = CASE WHEN onceward_word.state = 'retry' THEN now() + p_retry * interval '1 s' END, finished_at = CASE WHEN onceward_word.state = 'failed' THEN now() END
   WHERE w.id = c.id;
