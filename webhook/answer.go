@@ -12,7 +12,7 @@ import (
 type answer struct {
 	status int  // 0: none came
 	sent   bool // a byte of the request may have left us
-	cut    bool // the receiver broke its answer off after the status
+	cut    bool // the end of the answer did not come after its status
 	stop   bool // it ended because we stopped, or lost the lease
 	after  time.Duration
 	err    error // without a status: why
@@ -71,6 +71,9 @@ func verdict(a answer, t terms) following {
 		}
 	case a.cut || t.policy == ledger.Once && mayHaveRun(s):
 		refused.kind, refused.result = ledger.Ambiguous, Unknown
+		if a.cut {
+			refused.why += ", and its answer did not come to its end"
+		}
 	}
 	return refused
 }

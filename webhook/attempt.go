@@ -27,7 +27,9 @@ func (e effect) Do(ctx context.Context, j *Job) Outcome {
 	began := time.Now()
 	now := j.now(began)
 	var r reply
-	if secrets, err := secretsOf(&j.Endpoint, e.w.c.Rules.Sealer, now); err != nil {
+	if err := e.w.c.Rules.sendable(j.Endpoint.URL); err != nil {
+		r.err = err
+	} else if secrets, err := secretsOf(&j.Endpoint, e.w.c.Rules.Sealer, now); err != nil {
 		r.err = err
 	} else {
 		_, key := e.w.names(j)

@@ -80,6 +80,14 @@ func (s EndpointSpec) check(e *Endpoint, r Rules) error {
 	return nil
 }
 
+// sendable refuses an address at its sending that would not be taken any more for its scheme. What it leads to is the Guard's to say.
+func (r Rules) sendable(address string) error {
+	if scheme, _, _ := strings.Cut(address, ":"); !r.AllowPrivate && !strings.EqualFold(scheme, "https") {
+		return errNotHTTPS
+	}
+	return nil
+}
+
 func checkURL(s string, r Rules) error {
 	bad := func(why string, args ...any) error { return fault.Invalid("/url", "url "+why, args...) }
 	if len(s) > maxURL {

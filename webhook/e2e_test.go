@@ -107,6 +107,22 @@ func TestLadderUsedUp(t *testing.T) {
 	}
 }
 
+// Before the next rung the receiver forgets the key of an attempt whose outcome nobody knows: that is said at once, and not only then.
+func TestNextRungBeyondTheWindow(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.endpoint(webhook.EndpointSpec{Ladder: &[]time.Duration{time.Hour}, Window: new(2 * time.Second), Timeout: new(time.Second)})
+		r.answer = func(_ http.ResponseWriter, q *http.Request, _ int) { <-q.Context().Done() }
+		r.work(nil)
+		start := time.Now()
+		d := r.ended(r.send("evt_1")[0].ID, time.Minute)
+		r.want(d, webhook.Stuck, webhook.Unknown)
+		if took := time.Since(start); took > 5*time.Second || !d.NextAttemptAt.IsZero() || !d.Attempts[0].NextAttemptAt.IsZero() || len(r.posts("evt_1")) != 1 {
+			t.Errorf("%d POSTs, stuck after %v: %+v", len(r.posts("evt_1")), took, d)
+		}
+	})
+}
+
 func TestGoneDisablesTheEndpoint(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(r *rig) {

@@ -171,7 +171,9 @@ func (t *pushTo) Terms(*pushJob) worker.Terms { return worker.Terms{Lease: t.lea
 // Do makes one attempt.
 func (t *pushTo) Do(ctx context.Context, j *pushJob) pushed {
 	var r reply
-	if secret, err := t.c.Rules.Sealer.Open(t.sub.Project, t.sub.Sealed); err != nil {
+	if err := t.c.Rules.sendable(t.sub.URL); err != nil {
+		r.err = err
+	} else if secret, err := t.c.Rules.Sealer.Open(t.sub.Project, t.sub.Sealed); err != nil {
 		r.err = fmt.Errorf("the subscription's secret cannot be read: %w", err)
 	} else {
 		sum := sha256.Sum256([]byte(j.id))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/store/sqlite"
 	"github.com/onceward/onceward/webhook"
 )
 
@@ -157,6 +159,55 @@ func TestPushBacksOff(t *testing.T) {
 			r.Errorf("redriven: %+v", s)
 		}
 	})
+}
+
+// What was subscribed while private networks were allowed is not sent to once they no more are: the message comes back with the reason.
+func TestPusherRefusesPrivateAddresses(t *testing.T) {
+	t.Parallel()
+	for scheme, why := range refusals {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "o.db"), sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			r := &rig{T: t, db: db, codec: ids.New(db.Secret()), rules: setup(t).rules}
+			sub, _, err := webhook.SubscriptionSpec{Project: 1, Queue: "jobs", URL: untouched(t, scheme)}.New(r.rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "jobs", MaxReceives: new(1)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := db.Subscribe(t.Context(), sub, func(*webhook.Subscription) {}); err != nil {
+				t.Fatal(err)
+			}
+			r.publish("jobs", `1`)
+			r.rules.AllowPrivate = false
+			p, err := webhook.NewPusher(webhook.PusherConfig{Store: db, IDs: r.codec, Rules: r.rules, Owner: "a server"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			done := make(chan error, 1)
+			go func() { done <- p.Run(ctx) }()
+			var dead []queue.Message
+			for tick := time.Tick(10 * time.Millisecond); len(dead) == 0 && ctx.Err() == nil; <-tick {
+				if dead, _, err = db.DeadLetters(ctx, 1, "jobs", queue.Page{Limit: 1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if len(dead) != 1 || dead[0].LastError != why {
+				t.Errorf("%s: %+v", scheme, dead)
+			}
+		})
+	}
 }
 
 // lastWords loses a store's first answers to outcomes: they were kept, and the server died before it heard.

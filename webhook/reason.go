@@ -14,6 +14,9 @@ import (
 	"github.com/onceward/onceward/worker"
 )
 
+// errNotHTTPS refuses an address that was taken while private networks were allowed, and with them http://.
+var errNotHTTPS = errors.New("the address was refused: it is http://, which is sent to only where private networks are allowed")
+
 // maxReason is the most bytes of an error that we have no sentence for.
 const maxReason = 128
 

@@ -200,8 +200,19 @@ func TestHostileReceivers(t *testing.T) {
 				}
 			}
 		}, status: 200, sent: true, within: time.Second},
-		"a body that drips":            {hand: drip("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", 50*time.Millisecond), status: 200, sent: true, within: 1500 * time.Millisecond},
-		"a 503 that drips":             {hand: drip("HTTP/1.1 503 No\r\nContent-Length: 1000000\r\n\r\n", 50*time.Millisecond), status: 503, sent: true, within: 1500 * time.Millisecond},
+		"a body that drips": {hand: drip("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", 50*time.Millisecond), status: 200, sent: true, cut: true, within: 1500 * time.Millisecond},
+		"a 503 that drips":  {hand: drip("HTTP/1.1 503 No\r\nContent-Length: 1000000\r\n\r\n", 50*time.Millisecond), status: 503, sent: true, cut: true, within: 1500 * time.Millisecond},
+		"a 503 that stalls": {hand: func(c *net.TCPConn, n int) bool {
+			say("HTTP/1.1 503 No\r\nContent-Length: 100\r\n\r\nshort")(c, n)
+			io.Copy(io.Discard, c)
+			return false
+		}, status: 503, sent: true, cut: true, within: 1500 * time.Millisecond},
+		"a 503 of a megabyte": {hand: func(c *net.TCPConn, n int) bool {
+			say("HTTP/1.1 503 No\r\nContent-Length: 1048576\r\n\r\n")(c, n)
+			c.Write(megabyte)
+			return false
+		}, status: 503, sent: true, within: time.Second},
+		"a 503 to its end":             {hand: say("HTTP/1.1 503 No\r\nContent-Length: 5\r\n\r\nshort"), status: 503, sent: true, within: time.Second},
 		"headers that drip":            {hand: drip("HTTP/1.1 200 OK\r\nX: ", 50*time.Millisecond), sent: true, within: 1500 * time.Millisecond, why: "no answer within the time-out"},
 		"headers without end":          {hand: say("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 64<<10)), sent: true, within: time.Second, why: "server response headers exceeded"},
 		"silence":                      {hand: func(c *net.TCPConn, _ int) bool { io.Copy(io.Discard, c); return false }, sent: true, within: 1500 * time.Millisecond, why: "no answer within the time-out"},

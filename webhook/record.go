@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -53,7 +54,7 @@ func (d *Delivery) Stand(c *ledger.Claim, base int, cancelled bool) {
 }
 
 // Attempt gives the row of an outcome that is settled at now, which leads to another attempt at next (zero: to none). It began and ended as
-// long ago as the worker's monotonic clock says.
+// long ago as the worker's monotonic clock says. Its class is the answer's, and its error why there was none: the claim has the sentence.
 func (o *Outcome) Attempt(now, next time.Time) Attempt {
 	ago := max(0, o.Ago)
 	began := now.Add(-ago)
@@ -61,8 +62,14 @@ func (o *Outcome) Attempt(now, next time.Time) Attempt {
 		Attempt: o.Job.Attempt, Cause: o.Job.Cause, StartedAt: began, FinishedAt: began.Add(min(max(0, o.Latency), ago)), Result: o.Result,
 		StatusCode: o.Status, Latency: o.Latency, ResponseStart: o.Response, Error: o.Error, NextAttemptAt: next,
 	}
-	if o.Kind != ledger.Succeeded {
+	switch {
+	case o.Kind == ledger.Permanent && o.Status != http.StatusGone: // retry_4xx false ends the delivery, and changes nothing of what the answer means
+		a.Class = ledger.Definite
+	case o.Kind != ledger.Succeeded:
 		a.Class = o.Kind
+	}
+	if o.Result == Refused { // the status says it
+		a.Error = ""
 	}
 	return a
 }

@@ -60,10 +60,28 @@ func TestOutcomeAttempt(t *testing.T) {
 	o := Outcome{Job: j, Kind: ledger.Definite, Result: Refused, Status: 503, Ago: 5 * time.Second, Latency: 2 * time.Second, Error: "no"}
 	want := Attempt{
 		Attempt: 3, Cause: ByRetry, StartedAt: then.Add(-5 * time.Second), FinishedAt: then.Add(-3 * time.Second), Result: Refused,
-		Class: ledger.Definite, StatusCode: 503, Latency: 2 * time.Second, Error: "no", NextAttemptAt: then.Add(time.Minute),
+		Class: ledger.Definite, StatusCode: 503, Latency: 2 * time.Second, NextAttemptAt: then.Add(time.Minute),
 	}
 	if diff := cmp.Diff(want, o.Attempt(then, then.Add(time.Minute))); diff != "" {
 		t.Error(diff)
+	}
+	for _, c := range []struct {
+		kind   ledger.Kind
+		result Result
+		status int
+		class  ledger.Kind
+		why    string
+	}{
+		{ledger.Permanent, Refused, 410, ledger.Permanent, ""},
+		{ledger.Permanent, Refused, 404, ledger.Definite, ""}, // retry_4xx: false
+		{ledger.Definite, NotSent, 0, ledger.Definite, "no"},
+		{ledger.Ambiguous, Unknown, 0, ledger.Ambiguous, "no"},
+		{ledger.Ambiguous, Unknown, 502, ledger.Ambiguous, "no"},
+	} {
+		a := (&Outcome{Job: j, Kind: c.kind, Result: c.result, Status: c.status, Error: "no"}).Attempt(then, time.Time{})
+		if a.Class != c.class || a.Error != c.why {
+			t.Errorf("%s of %d: class %s, error %q; want %s, %q", c.result, c.status, a.Class, a.Error, c.class, c.why)
+		}
 	}
 	o.Kind, o.Latency = ledger.Succeeded, time.Minute // longer than it is ago: two clocks
 	if a := o.Attempt(then, time.Time{}); a.Class != "" || !a.FinishedAt.Equal(then) {

@@ -96,15 +96,15 @@ func roundTrip(ctx context.Context, cancel func(), rt http.RoundTripper, url str
 	if a.StatusCode == http.StatusTooManyRequests || a.StatusCode == http.StatusServiceUnavailable {
 		r.after = retryafter.Parse(a.Header, at)
 	}
-	r.body, r.cut = readStart(ctx, cancel, a.Body)
+	r.body, r.cut = readStart(cancel, a.Body)
 	failpoint.At(failpoint.ReplyRead, "POST")
 	r.latency = time.Since(at)
 	return r, reused
 }
 
-// readStart reads an answer's body within its bounds and keeps the beginning. cut says that the receiver broke it off;
-// that we did is no fault of its.
-func readStart(ctx context.Context, cancel func(), body io.Reader) (start []byte, cut bool) {
+// readStart reads an answer's body within its bounds and keeps the beginning. cut says that its end did not come: it was broken off, or
+// took too long. At our own bound of bytes we chose to end, and the answer counts as whole.
+func readStart(cancel func(), body io.Reader) (start []byte, cut bool) {
 	if body == http.NoBody {
 		return []byte{}, false
 	}
@@ -114,5 +114,5 @@ func readStart(ctx context.Context, cancel func(), body io.Reader) (start []byte
 	if err == nil {
 		_, err = io.CopyN(io.Discard, body, readResponse-keepResponse)
 	}
-	return buf.Bytes(), err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil
+	return buf.Bytes(), err != nil && !errors.Is(err, io.EOF)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -318,16 +319,49 @@ func TestSignedByTheDatabasesClock(t *testing.T) {
 	}
 }
 
+// refusals are what is said of an address of this machine where private networks are not allowed, by its scheme.
+var refusals = map[string]string{
+	"https": "the address was refused: it is not a public one",
+	"http":  "the address was refused: it is http://, which is sent to only where private networks are allowed",
+}
+
+// untouched gives an address of this machine to which nobody is to connect.
+func untouched(t *testing.T, scheme string) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+			t.Error("a connection to a private address")
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-over })
+	return scheme + "://" + l.Addr().String()
+}
+
+// An endpoint that was made while private networks were allowed is not sent to once they no more are.
 func TestWorkerRefusesPrivateAddresses(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a POST to a private address") }))
-	defer s.Close()
-	j, _ := b.job(t, s.URL)
-	b.conf.Rules.AllowPrivate = false
-	o := b.run(t, 1, j)[0]
-	if o.Kind != ledger.Definite || o.Result != webhook.NotSent || o.Error != "the address was refused: it is not a public one" {
-		t.Errorf("%+v", o)
+	for scheme, why := range refusals {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			j, _ := b.job(t, untouched(t, scheme))
+			b.conf.Rules.AllowPrivate = false
+			o := b.run(t, 1, j)[0]
+			if o.Kind != ledger.Definite || o.Result != webhook.NotSent || o.Error != why {
+				t.Errorf("%s: %+v", scheme, o)
+			}
+		})
 	}
 }
 

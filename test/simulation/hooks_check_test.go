@@ -106,10 +106,6 @@ func (w *world) judge(d *sentDelivery, a shownAttempt, p *post) {
 		}
 	case "410":
 		class = "permanent"
-	case "400", "404":
-		if !h.retry4xx {
-			class = "permanent"
-		}
 	}
 	if time.Second > h.timeout && a.Outcome == "unknown" {
 		return
@@ -117,6 +113,11 @@ func (w *world) judge(d *sentDelivery, a shownAttempt, p *post) {
 	if a.Outcome != outcome || a.Class != class || a.Status != p.status {
 		w.fail("%s does %q with attempt %d of %s: it is recorded as %s %s %d %s", h.name, p.did, p.attempt, d.event, a.Outcome, a.Class, a.Status, a.Error)
 	}
+}
+
+// final reports whether an attempt is the last one by its answer.
+func (h *host) final(a shownAttempt) bool {
+	return a.Class == "permanent" || !h.retry4xx && (a.Status == 400 || a.Status == 404)
 }
 
 // ladder holds the attempts of a delivery, and how it ended, against its endpoint's ladder and policy.
@@ -131,7 +132,7 @@ func (w *world) ladder(d *sentDelivery, got shownDelivery, made map[int]*post) {
 			if h.once && ambiguous {
 				w.fail("%s is once, and %s is tried again after an outcome that nobody knows: %+v", h.name, d.event, got.Attempts)
 			}
-			if before.Outcome == "delivered" || before.Class == "permanent" {
+			if before.Outcome == "delivered" || h.final(before) {
 				w.fail("%s to %s is tried again after %s: %+v", d.event, h.name, before.Outcome, got.Attempts)
 			}
 			if a.Started.Before(before.Next) && !a.Started.Before(w.back) {
@@ -165,7 +166,7 @@ func (w *world) ladder(d *sentDelivery, got shownDelivery, made map[int]*post) {
 			w.fail("%s to %s is delivered, and was not: %+v", d.event, h.name, got.Attempts)
 		}
 	case "failed":
-		if ambiguous || last.Class != "permanent" && tries != len(h.ladder)+1 {
+		if ambiguous || !h.final(last) && tries != len(h.ladder)+1 {
 			w.fail("%s to %s is failed after %d tries on a ladder of %d: %+v", d.event, h.name, tries, len(h.ladder), got.Attempts)
 		}
 	case "stuck":
