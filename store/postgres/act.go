@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -153,7 +154,7 @@ func (db *DB) Cancel(ctx context.Context, a webhook.Act) (webhook.Delivery, erro
 		}
 		if t.c.State.Held() {
 			was := t.c.Claim
-			t.dead = append(t.dead, deadHolder(&was, t.m, t.tx.now))
+			t.dead = append(t.dead, deadHolder(&was, t.m, t.tx.now, time.Time{}))
 		}
 		t.c.Close(t.tx.now, ledger.Said("cancelled", t.Note))
 		t.saveClaim(t.c)

@@ -60,7 +60,8 @@ func queueDeadAttempts(b *pgx.Batch, dead []deadAttempt) {
 			column(dead, func(a deadAttempt) time.Time { return a.FinishedAt }),
 			column(dead, func(a deadAttempt) string { return string(a.Result) }),
 			column(dead, func(a deadAttempt) string { return string(a.Class) }),
-			column(dead, func(a deadAttempt) string { return a.Error }))
+			column(dead, func(a deadAttempt) string { return a.Error }),
+			column(dead, func(a deadAttempt) time.Time { return a.NextAttemptAt }))
 	}
 }
 

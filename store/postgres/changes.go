@@ -123,7 +123,7 @@ func (ch *changes) closeClaim(c *claim, why string) {
 	if c.Close(ch.tx.now, why) {
 		ch.saveClaim(c)
 		if c.kind == ofDelivery && was.State.Held() {
-			ch.dead = append(ch.dead, deadHolder(&was, nil, ch.tx.now))
+			ch.dead = append(ch.dead, deadHolder(&was, nil, ch.tx.now, time.Time{}))
 		}
 		ch.note(note{claim: c.ID, what: "closed", fence: c.Fence, detail: why})
 	}

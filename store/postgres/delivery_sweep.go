@@ -62,7 +62,7 @@ func (db *DB) reapDeliveries(ctx context.Context, limit int) (int, error) {
 					continue
 				}
 				ch.saveClaim(c)
-				ch.dead = append(ch.dead, deadHolder(&was, m, tx.now))
+				ch.dead = append(ch.dead, deadHolder(&was, m, tx.now, c.NextAt))
 			}
 			n++
 			group, change := m.GroupID, queue.Change{}

@@ -116,6 +116,9 @@ func (db *DB) lapseRows(ctx context.Context, tx *txn, ids []int64) (n int, err e
 		dlq, ok := dlqs[r.QueueID]
 		if was := r.GroupID; ok {
 			if c, did := r.Lapse(tx.now, dlq); did {
+				if r.QueueID == deliveriesQueue {
+					r.VisibleAt = r.PublishedAt // as lapse.sql has it
+				}
 				ch.message(r, was, c)
 				n++
 			}

@@ -96,6 +96,9 @@ func (db *DB) expire(ctx context.Context, tx *txn, ids []int64) (n int, err erro
 		if r.ExpiresAt.After(tx.now) || r.Leased && r.VisibleAt.After(tx.now) {
 			continue
 		}
+		if r.QueueID == deliveriesQueue && (r.VisibleAt.Add(r.Retention).After(tx.now) || r.ReceivedAt.Add(r.Retention).After(tx.now)) {
+			continue // tried since it was found
+		}
 		n++
 		if dlq, ok := dlqs[r.QueueID]; ok && r.QueueID == deliveriesQueue {
 			was := r.GroupID

@@ -245,7 +245,11 @@ func (k *taking) rule(m takenMessage, t webhook.Take, grant string) (ledger.Verd
 	was := c.Claim
 	r := c.Grant(now, ledger.Grant{GrantID: grant, Owner: t.Owner, Lease: lease})
 	if r.Lapsed {
-		k.dead = append(k.dead, deadHolder(&was, m.Row, now))
+		var next time.Time
+		if r.Verdict == ledger.Granted {
+			next = now
+		}
+		k.dead = append(k.dead, deadHolder(&was, m.Row, now, next))
 	}
 	switch {
 	case r.Verdict == ledger.Granted && was.MessageID == m.ID:

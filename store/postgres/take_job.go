@@ -104,11 +104,13 @@ type deadAttempt struct {
 	webhook.Attempt
 }
 
-// deadHolder makes the attempt of a holder whose lease is over, as claim and message were under it.
-func deadHolder(c *ledger.Claim, m *queue.Row, now time.Time) deadAttempt {
+// deadHolder makes the attempt of a holder whose lease is over, as claim and message were under it. next is when another comes; zero: never.
+func deadHolder(c *ledger.Claim, m *queue.Row, now, next time.Time) deadAttempt {
 	received := time.Time{}
 	if m != nil {
 		received = m.ReceivedAt
 	}
-	return deadAttempt{c.ID, c.Fence, c.Tries == 1, webhook.Died(now, c, received)}
+	a := webhook.Died(now, c, received)
+	a.NextAttemptAt = next
+	return deadAttempt{c.ID, c.Fence, c.Tries == 1, a}
 }

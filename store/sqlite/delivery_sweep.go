@@ -233,25 +233,32 @@ func (t *tx) forgetClaim(c *ledger.Claim) error {
 	return t.forgetKey(c.ID)
 }
 
-// sweepEvents forgets old events that nobody had subscribed to.
+// sweepEvents forgets old events of which no claim's end tells: nobody had subscribed, or every delivery was cancelled after an unknown outcome.
 func (t *tx) sweepEvents(limit int) (done int, err error) {
-	alone := map[int64]bool{}
+	younger := map[int64]bool{}
 	next, err := paged(t.db.delivered.events, 0, func(after int64) (page []int64, err error) {
 		err = t.each("event_old", func(r scanner) error {
 			var id int64
-			var delivered bool
-			err := r.Scan(&id, &delivered)
-			page, alone[id] = append(page, id), !delivered
+			var some bool
+			err := r.Scan(&id, &some)
+			page, younger[id] = append(page, id), some
 			return err
 		}, after, endedPage, at(t.now.Add(-ledger.Memory)))
 		return page, err
 	}, func(id int64) (bool, error) {
-		if !alone[id] {
+		if younger[id] {
 			return true, nil
 		}
-		done++
-		_, err := t.exec("event_forget", id)
-		return done < limit, err
+		err := t.nest(func(t *tx) error { return t.forgetEvent(id) })
+		switch {
+		case t.undone:
+			return false, err
+		case err != nil:
+			t.db.options.Logger.Error("an old event could not be forgotten", "event", id, "error", err)
+		default:
+			done++
+		}
+		return done < limit, nil
 	})
 	t.onCommit(func() { t.db.delivered.events = next })
 	return done, err

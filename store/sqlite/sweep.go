@@ -101,6 +101,9 @@ func (t *tx) lapseOne(id int64, dlq queue.DLQ) error {
 	if !did {
 		m.Leased = false // a dead letter's: nothing else comes of it
 	}
+	if m.QueueID == deliveriesQueue {
+		m.VisibleAt = m.PublishedAt // a dead sender's delivery goes before what waits for its endpoint
+	}
 	if err := t.applyChange(&was, &m, c); err != nil || m.QueueID != deliveriesQueue {
 		return err
 	}

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/webhook"
 )
@@ -10,6 +12,10 @@ var deathTests = []named{
 	{"I16: what a dead sender holds is cancelled before anybody found it", cancelDead},
 	{"a late success of what was cancelled shows what happened", cancelledLate},
 	{"I16: a dead sender of a disabled endpoint leaves no delivery sending", deadWhileDisabled},
+	{"what a dead sender held goes before what waits for its endpoint", deadGoesFirst},
+	{"a once that a dead sender held is stuck before what waits for its endpoint goes", deadOnceFirst},
+	{"a ladder may be longer than deliveries are kept waiting", longLadder},
+	{"an event whose deliveries were all cancelled is forgotten, and one with a stuck delivery never", forgetCancelled},
 	{"a word of an address that the endpoint left disables nothing", disableMoved},
 	{"I7: a fenced-out worker's word disables nothing", disableFenced},
 	{"I12: a redrive's max is of all endpoints, the oldest first", redriveMaxOldest},
@@ -71,12 +77,101 @@ func deadWhileDisabled(r *rig) {
 		return r.dlv(j.DeliveryID).State == webhook.Retrying
 	})
 	want(r, "attempts", len(r.dlv(j.DeliveryID).Attempts), 1)
+	want(r, "another is told of", r.dlv(j.DeliveryID).Attempts[0].NextAttemptAt.IsZero(), false)
 	r.update(again.ID, func(e *webhook.Endpoint) { e.Disabled = false })
 	next := r.soonJob()
 	want(r, "delivery", next.DeliveryID, j.DeliveryID)
 	want(r, "attempt", next.Attempt, 2)
 	r.ends(outcome(next, ledger.Succeeded), ledger.Done)
 	want(r, "attempts", len(r.dlv(j.DeliveryID).Attempts), 2)
+}
+
+// deadBefore has the first of three deliveries of an endpoint held by a sender that died. The endpoint has one in flight at a time.
+func (r *rig) deadBefore(policy ...func(*webhook.Endpoint)) (first int64) {
+	r.Helper()
+	r.endpoint(append(policy, brief, slots(1))...)
+	first = r.delivery("evt1")
+	r.delivery("evt2")
+	r.delivery("evt3")
+	j := r.job()
+	want(r, "delivery", j.DeliveryID, first)
+	want(r, "begun", r.beginJob(j).Applied, true)
+	r.lapsed(j)
+	r.sweep() // which ends the lease
+	return first
+}
+
+func deadGoesFirst(r *rig) {
+	first := r.deadBefore()
+	j := r.soonJob()
+	want(r, "the next to go", j.DeliveryID, first)
+	want(r, "attempt", j.Attempt, 2)
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+}
+
+func deadOnceFirst(r *rig) {
+	first := r.deadBefore(onceOnly)
+	r.take(1)
+	d := r.dlv(first)
+	want(r, "state after a take", d.State, webhook.Stuck)
+	want(r, "attempts", len(d.Attempts), 1)
+	want(r, "error", d.Attempts[0].Error, "worker died")
+	want(r, "dead", r.deadDeliveries(), 1)
+}
+
+// deliveryOf sends an event to the one endpoint of a tenant.
+func (r *rig) deliveryOf(event, name string) int64 {
+	r.Helper()
+	return r.send(r.event(event, func(n *webhook.NewEvent) { n.Tenant = name })).Deliveries[0].ID
+}
+
+func longLadder(r *rig) {
+	const month = 31 * 24 * time.Hour
+	r.endpoint(tenant("ladder"))
+	ladder := r.deliveryOf("evt1", "ladder")
+	j := r.job()
+	o := outcome(j, ledger.Definite)
+	o.RetryIn = 7 * 24 * time.Hour
+	r.ends(o, ledger.Retry)
+	r.endpoint(tenant("dead"), brief)
+	dead := r.deliveryOf("evt2", "dead")
+	r.lapsed(r.job())
+	r.sweep()
+	e := r.endpoint(tenant("off"))
+	r.update(e.ID, disable)
+	waits := r.deliveryOf("evt3", "off")
+	r.age("messages", "expires_at", "true", month)
+	r.age("messages", "vis", "id <> "+itoa(j.MessageID), month)
+	r.eventually("what was due for 31 days is over", func() bool { r.sweep(); return r.dlv(waits).State == webhook.Failed })
+	want(r, "what waits for its rung", r.dlv(ladder).State, webhook.Retrying)
+	want(r, "dead letters", r.deadDeliveries(), 1)
+	if s := r.dlv(dead).State; s != webhook.Sending && s != webhook.Retrying {
+		r.Errorf("what a dead sender held a moment ago is %s", s)
+	}
+	r.age("messages", "vis", "dead_at IS NULL AND id <> "+itoa(j.MessageID), -month) // before its group's mark
+}
+
+func forgetCancelled(r *rig) {
+	const long = 91 * 24 * time.Hour
+	r.endpoint(tenant("cancelled"))
+	id := r.deliveryOf("evt1", "cancelled")
+	r.ends(outcome(r.job(), ledger.Ambiguous), ledger.Retry)
+	_, err := r.Cancel(r.ctx, r.person(id))
+	r.ok(err)
+	r.endpoint(tenant("stuck"), rungs(0))
+	r.deliveryOf("evt2", "stuck")
+	r.ends(outcome(r.soonJob(), ledger.Ambiguous), ledger.Stuck)
+	r.sweep()
+	want(r, "events before their time", r.count("SELECT count(*) FROM events"), 2)
+	r.age("events", "created_at", "true", long)
+	r.age("deliveries", "cancelled_at", "cancelled_at IS NOT NULL", long)
+	r.eventually("the one whose delivery was cancelled is forgotten", func() bool { r.sweep(); return r.count("SELECT count(*) FROM events") == 1 })
+	want(r, "what stays", r.text("SELECT event_id FROM events")[0], "evt2")
+	want(r, "claims", r.count("SELECT count(*) FROM claims"), 1)
+	s := r.send(r.event("evt1", func(n *webhook.NewEvent) { n.Type = "another" }))
+	want(r, "its id is new", s.Replay, false)
+	s = r.trySend(r.event("evt2", func(n *webhook.NewEvent) { n.Type = "another" }))[0]
+	want(r, "the other's is not", s.Err != nil, true)
 }
 
 func disableMoved(r *rig) {

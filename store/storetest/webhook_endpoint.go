@@ -278,6 +278,7 @@ func endpointExpires(r *rig) {
 	r.update(e.ID, func(e *webhook.Endpoint) { e.Disabled = true })
 	r.age("messages", "expires_at", "true", 31*24*time.Hour)
 	r.age("messages", "vis", "true", 31*24*time.Hour)
+	r.age("messages", "received_at", "received_at IS NOT NULL", 31*24*time.Hour)
 	r.sweep()
 	want(r, "after an unknown outcome", r.dlv(unknown).State, webhook.Stuck)
 	want(r, "never tried", r.dlv(certain).State, webhook.Failed)

@@ -10,7 +10,40 @@ var ofWebhooks = []mutant{
 	{
 		id: "private-by-default", holds: "H-W12", out: "without being told, a worker sends to public addresses alone",
 		edits:  []edit{{file: "webhook/worker.go", old: "if c.Guard == nil && !c.Rules.AllowPrivate {", new: "if c.Guard == nil && c.Owner == \"\" {"}},
-		caught: alone("webhook", "TestWorkerRefusesPrivateAddresses", "a POST to a private address"),
+		caught: alone("webhook", "TestWorkerRefusesPrivateAddresses/https", "a connection to a private address"),
+	},
+	{
+		id: "push-private-by-default", holds: "H-W12", out: "without being told, a pusher sends to public addresses alone",
+		edits:  []edit{{file: "webhook/push.go", old: "if c.Guard == nil && !c.Rules.AllowPrivate {", new: "if c.Guard == nil && c.Owner == \"\" {"}},
+		caught: alone("webhook", "TestPusherRefusesPrivateAddresses/https", "a connection to a private address"),
+	},
+	{
+		id: "https-at-each-attempt", holds: "H-W12", out: "what was taken with http:// while private networks were allowed is not sent to without them",
+		edits: []edit{{file: "webhook/check.go", old: "!r.AllowPrivate && !strings.EqualFold(scheme, \"https\")", new: "!r.AllowPrivate && scheme == \"\""}},
+		caught: append(alone("webhook", "TestWorkerRefusesPrivateAddresses/http", "http: {Job"),
+			alone("webhook", "TestPusherRefusesPrivateAddresses/http", "http: [{Row")...),
+	},
+	{
+		id: "answer-to-its-end", holds: "H-L04, H-W12", out: "a 5xx is a refusal only if its end came",
+		edits:  []edit{{file: "webhook/send.go", old: "err != nil && !errors.Is(err, io.EOF)\n", new: "err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled)\n"}},
+		caught: alone("webhook", "TestHostileReceivers/a 503 that drips", "cut:false"),
+	},
+	{
+		id: "long-ladder", holds: "I1", out: "a delivery that waits for its rung is not past its retention, however long that is",
+		edits: []edit{
+			{file: "store/sqlite/sql/message_expired.sql", old: "(queue <> 1 OR max(", new: "(queue > 0 OR max("},
+			{file: "store/postgres/sql/sweep_expired.sql", old: "(queue <> 1 OR greatest(", new: "(queue > 0 OR greatest("},
+			{file: "store/postgres/sweep_pages.go", old: "if r.QueueID == deliveriesQueue && (r.VisibleAt", new: "if r.QueueID == 0 && (r.VisibleAt"},
+		},
+		caught: suite("deaths", "a ladder may be longer than deliveries are kept waiting", "what waits for its rung: "),
+	},
+	{
+		id: "dead-goes-first", holds: "I16, H-Q03", out: "what a dead sender held goes before what waits for its endpoint",
+		edits: []edit{
+			{file: "store/sqlite/sweep.go", old: "m.VisibleAt = m.PublishedAt", new: "m.VisibleAt = was.VisibleAt"},
+			{file: "store/postgres/sql/lapse.sql", old: "CASE WHEN queue = 1 THEN published_at ELSE vis END AS due", new: "vis AS due"},
+		},
+		caught: suite("deaths", "what a dead sender held goes before what waits for its endpoint", "the next to go: "),
 	},
 	{
 		id: "signed-bytes", holds: "H-W10", out: "the bytes signed are the bytes sent",

@@ -3,17 +3,18 @@
 -- first which was locked or past the limit; the queues and how many of each; and how long the statement took.
 -- Its first condition is that of the partial index, word for word: without it the planner does not take it.
 WITH e AS MATERIALIZED (
-  SELECT id, gid, vis FROM messages
+  SELECT id, gid, vis, CASE WHEN queue = 1 THEN published_at ELSE vis END AS due -- a dead sender's delivery goes before what waits for its endpoint
+  FROM messages
   WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis >= $2 AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
   ORDER BY vis LIMIT $1 FOR UPDATE SKIP LOCKED
 ), u AS (
-  UPDATE messages m SET leased = false FROM e WHERE m.id = e.id RETURNING m.queue
+  UPDATE messages m SET leased = false, vis = e.due FROM e WHERE m.id = e.id RETURNING m.queue
 ), l AS MATERIALIZED (
-  SELECT g.id, n.freed, n.vis FROM groups g JOIN (SELECT gid, count(*) AS freed, min(vis) AS vis FROM e GROUP BY gid) n ON n.gid = g.id
+  SELECT g.id, n.freed, n.due FROM groups g JOIN (SELECT gid, count(*) AS freed, min(due) AS due FROM e GROUP BY gid) n ON n.gid = g.id
   ORDER BY g.id FOR UPDATE OF g
 ), gu AS (
   UPDATE groups g SET in_flight = g.in_flight - l.freed, wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick()),
-    next_at = CASE WHEN g.in_flight >= g.slots THEN now() ELSE least(g.next_at, now()) END, low = least(g.low, g.next_at, l.vis)
+    next_at = CASE WHEN g.in_flight >= g.slots THEN now() ELSE least(g.next_at, now()) END, low = least(g.low, g.next_at, l.due)
   FROM l WHERE g.id = l.id
 )
 SELECT coalesce((
