@@ -29,11 +29,11 @@ const (
 func newIsland(t testing.TB) *island {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("this test makes a network namespace and links, which needs root")
+		skip(t, "this test makes a network namespace and links, which needs root")
 	}
 	i := &island{t, fmt.Sprint("owchaos", os.Getpid())}
 	if out, err := exec.Command("ip", "netns", "add", i.name).CombinedOutput(); err != nil {
-		t.Skipf("a network namespace cannot be made here: %v: %s. On Debian or Ubuntu: apt-get install -y iproute2", err, out)
+		skip(t, "a network namespace cannot be made here: %v: %s. On Debian or Ubuntu: apt-get install -y iproute2", err, out)
 	}
 	t.Cleanup(func() { i.ip("netns", "del", i.name) }) // and its links with it
 	i.ip("-n", i.name, "link", "set", "lo", "up")

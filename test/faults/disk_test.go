@@ -18,7 +18,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here (%v); TestDiskFull of store/sqlite shows the same by a limit of its pages", err)
+		skip(t, "a small file system cannot be mounted here (%v); TestDiskFull of store/sqlite shows the same by a limit of its pages", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
