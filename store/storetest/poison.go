@@ -19,6 +19,7 @@ var poisonTests = []named{
 	{"H-Q18, I1: a publish that fails once it is handed to one who waits is stored all the same", poisonHandOut},
 	{"H-W01, I9: an event that fails between its parts leaves no part", poisonSend},
 	{"H-W02: one delivery whose outcome fails costs no other of its commit", poisonSettle},
+	{"H-W02: of one event's deliveries the one whose outcome fails comes again, and it alone", poisonSettleOne},
 	{"I10: an outcome whose message cannot be settled changes nothing", poisonOutcome},
 	{"I10: a word whose message cannot be settled changes nothing", poisonWord},
 	{"H-W03, I11: an attempt that cannot be written changes nothing of the outcome", poisonAttempt},
@@ -203,6 +204,36 @@ func poisonSettle(r *rig) {
 	want(r, "settled", n, 2)
 	r.cured("claims")
 	r.ends(outcome(&l[1], ledger.Succeeded), ledger.Done)
+}
+
+func poisonSettleOne(r *rig) {
+	for range 3 {
+		r.endpoint(brief)
+	}
+	sent := r.send(r.event("evt1")).Deliveries
+	l := r.take(3)
+	if len(l) != 3 {
+		r.Fatalf("took %d deliveries of one event to three endpoints", len(l))
+	}
+	r.poison("UPDATE", "claims", "OLD.id = "+itoa(l[0].ClaimID)+" AND NEW.state = 'done'")
+	out, err := r.SettleDeliveries(r.ctx, outcome(&l[0], ledger.Succeeded))
+	if err == nil && out[0].Applied {
+		r.Error("an outcome was taken that the database refuses")
+	}
+	r.ends(outcome(&l[1], ledger.Succeeded), ledger.Done)
+	r.ends(outcome(&l[2], ledger.Succeeded), ledger.Done)
+	r.lapsed(&l[0])
+	j := r.soonJob()
+	want(r, "the claim of what comes again", j.ClaimID, l[0].ClaimID)
+	r.cured("claims")
+	r.ends(outcome(j, ledger.Succeeded), ledger.Done)
+	r.sweep()
+	r.idle()
+	tries := map[int64]int{l[0].ClaimID: 2}
+	for _, d := range sent {
+		n := max(1, tries[r.count("SELECT claim_id FROM deliveries WHERE id = "+itoa(d.ID))])
+		want(r, "attempts", len(r.dlv(d.ID).Attempts), n)
+	}
 }
 
 func poisonOutcome(r *rig) {
