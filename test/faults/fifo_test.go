@@ -23,18 +23,8 @@ func TestFIFOKilled(t *testing.T) {
 		if strings.HasPrefix(store, "postgres") {
 			n = 2
 		}
-		l := &lines{f: startFleet(t, store, n), groups: map[string]*line{}}
-		l.f.at(0).must(t, "POST", "/v1/queue/create", object{"name": "line", "type": "fifo", "max_receive_count": 1000})
-		feeding, stop := context.WithCancel(t.Context())
-		drinking, end := context.WithCancel(t.Context())
-		var feeders, drinkers sync.WaitGroup
-		t.Cleanup(func() { stop(); end(); feeders.Wait(); drinkers.Wait() })
-		for i := range 4 {
-			group := fmt.Sprint("g", i)
-			l.groups[group] = &line{}
-			feeders.Go(func() { l.publish(feeding, group, i) })
-			drinkers.Go(func() { l.consume(drinking, i) })
-		}
+		l := &lines{f: startFleet(t, store, n), killed: true}
+		l.begin()
 		for range size(3, 30) {
 			<-time.After(300*time.Millisecond + rand.N(600*time.Millisecond)) // any instant of the load will do
 			dead := l.f.at(rand.N(n))
@@ -44,35 +34,19 @@ func TestFIFOKilled(t *testing.T) {
 			}
 			l.f.replace(dead, l.f.spawn())
 		}
-		stop()
-		feeders.Wait()
-		eventually(t, time.Minute, "each group is at its end", func() bool {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			for _, g := range l.groups {
-				if g.done < g.published {
-					return false
-				}
-			}
-			return true
-		})
-		end()
-		drinkers.Wait()
-		if s := l.f.at(0).stats(t, "line"); s("message_count") != 0 || s("dlq_count") != 0 {
-			t.Errorf("%d messages and %d dead letters are left", s("message_count"), s("dlq_count"))
-		}
-		for name, g := range l.groups {
-			t.Logf("%s: %d published, received %d times", name, g.published, g.receives)
-			if g.published < 5 || g.receives <= g.published {
-				t.Errorf("%s: %d published, received %d times: the test shows nothing", name, g.published, g.receives)
-			}
-		}
+		l.finish()
 	})
 }
 
 // lines are the groups of a fifo queue, each with one publisher that numbers its messages.
 type lines struct {
 	f      *fleet
+	killed bool // servers are, so calls may break off
+
+	feed, drink context.CancelFunc // ends the publishers, the consumers
+	feeders     sync.WaitGroup
+	drinkers    sync.WaitGroup
+
 	mu     sync.Mutex
 	groups map[string]*line
 }
@@ -87,11 +61,58 @@ type line struct {
 	receives  int
 }
 
+func (l *lines) begin() {
+	t := l.f.t
+	l.groups = map[string]*line{}
+	l.f.at(0).must(t, "POST", "/v1/queue/create", object{"name": "line", "type": "fifo", "max_receive_count": 1000})
+	feeding, stop := context.WithCancel(t.Context())
+	l.feed = stop
+	drinking, stop := context.WithCancel(t.Context())
+	l.drink = stop
+	t.Cleanup(func() { l.feed(); l.drink(); l.feeders.Wait(); l.drinkers.Wait() })
+	for i := range 4 {
+		l.groups[fmt.Sprint("g", i)] = &line{}
+	}
+	for i := range 4 {
+		l.feeders.Go(func() { l.publish(feeding, fmt.Sprint("g", i), i) })
+		l.drinkers.Go(func() { l.consume(drinking, i) })
+	}
+}
+
+// finish ends the load, and sees each group come to its end.
+func (l *lines) finish() {
+	t := l.f.t
+	t.Helper()
+	l.feed()
+	l.feeders.Wait()
+	eventually(t, time.Minute, "each group is at its end", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, g := range l.groups {
+			if g.done < g.published {
+				return false
+			}
+		}
+		return true
+	})
+	l.drink()
+	l.drinkers.Wait()
+	if s := l.f.at(0).stats(t, "line"); s("message_count") != 0 || s("dlq_count") != 0 {
+		t.Errorf("%d messages and %d dead letters are left", s("message_count"), s("dlq_count"))
+	}
+	for name, g := range l.groups {
+		t.Logf("%s: %d published, received %d times", name, g.published, g.receives)
+		if g.published < 5 || g.receives <= g.published {
+			t.Errorf("%s: %d published, received %d times: the test shows nothing", name, g.published, g.receives)
+		}
+	}
+}
+
 func (l *lines) publish(ctx context.Context, group string, seed int) {
-	v := &traveller{f: l.f, here: seed, roams: true, lenient: true}
+	v := &traveller{f: l.f, here: seed, roams: true, lenient: l.killed}
 	rng := rand.New(rand.NewPCG(1, uint64(seed)))
 	for n := 1; ctx.Err() == nil; n++ {
-		if strings.HasPrefix(l.f.store, "postgres") && rng.IntN(3) == 0 {
+		if l.killed && strings.HasPrefix(l.f.store, "postgres") && rng.IntN(3) == 0 {
 			l.byCaller(group, n, rng.IntN(3) == 0)
 		}
 		a, _ := v.call(l.f.t.Context(), "/v1/queue/publish", object{"queue": "line", "message_group_id": group, "payload": object{"n": n}, "idempotency_key": fmt.Sprint(group, "-", n)})
@@ -140,7 +161,7 @@ func (l *lines) byCaller(group string, n int, rollBack bool) {
 const lineLease = time.Second
 
 func (l *lines) consume(ctx context.Context, seed int) {
-	v := &traveller{f: l.f, here: seed, roams: seed%2 == 0, lenient: true}
+	v := &traveller{f: l.f, here: seed, roams: seed%2 == 0, lenient: l.killed}
 	rng := rand.New(rand.NewPCG(2, uint64(seed)))
 	for ctx.Err() == nil {
 		a, _ := v.call(ctx, "/v1/queue/consume", object{"queue": "line", "max_messages": 2, "visibility_timeout": lineLease.Seconds(), "wait_seconds": 1})

@@ -71,7 +71,7 @@ func oldProgram(t *testing.T) string {
 		return exec.CommandContext(t.Context(), "git", append([]string{"-C", "../.."}, args...)...).Output()
 	}
 	if _, err := git("cat-file", "-e", oldCommit+"^{commit}"); err != nil {
-		t.Skipf("this checkout has no commit %.12s (a shallow one has not): set ONCEWARD_TEST_OLD to the program of the last release", oldCommit)
+		skip(t, "this checkout has no commit %.12s (a shallow one has not): set ONCEWARD_TEST_OLD to the program of the last release", oldCommit)
 	}
 	kept, err := os.UserCacheDir()
 	if err != nil {
@@ -110,7 +110,7 @@ func oldProgram(t *testing.T) string {
 }
 
 // Servers of the last release are replaced by today's, one after the other and under load: the first of today's changes the schema beneath those that are left.
-// Nothing that was answered is lost, no call fails, and nothing is done again.
+// Nothing that was answered is lost, no call fails, and nothing is done again; groups of a fifo queue keep their order, and work that is claimed over either kind takes effect once.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	old := oldProgram(t)
@@ -124,8 +124,10 @@ func TestRollingUpgrade(t *testing.T) {
 		f.replace(nil, f.ready(run(t, []string{old}, f.store, f.with...)))
 	}
 	r := receiveCrowd(t, 40*time.Millisecond)
-	x := &traffic{f: f, endpoints: 3, inFlight: 6, lease: 120}
+	x, l, w := &traffic{f: f, endpoints: 3, inFlight: 6, lease: 120}, &lines{f: f}, &hands{f: f}
 	x.begin(r)
+	l.begin()
+	w.begin()
 	before := schema(t, database)
 	for range 2 {
 		x.more(60)
@@ -142,6 +144,8 @@ func TestRollingUpgrade(t *testing.T) {
 		f.replace(leaves)
 	}
 	x.more(60)
+	l.finish()
+	w.finish()
 	x.finish(r, 0, 0)
 	t.Logf("in %v", time.Since(begun))
 }
