@@ -59,7 +59,7 @@ func TestChaosPostgresDiskFull(t *testing.T) {
 	}
 	t.Cleanup(func() { os.Remove(dir) })
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=160m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v; it needs root", err)
+		skip(t, "a small file system cannot be mounted here: %v; it needs root", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -169,7 +169,7 @@ func movable(t *testing.T) (*pgtest.Cluster, func(time.Duration)) {
 	const library = "/usr/lib/*/faketime/libfaketime.so.1"
 	found, _ := filepath.Glob(library)
 	if len(found) == 0 {
-		t.Skipf("%s is not here, which moves a program's clock. On Debian or Ubuntu: apt-get install -y faketime", library)
+		skip(t, "%s is not here, which moves a program's clock. On Debian or Ubuntu: apt-get install -y faketime", library)
 	}
 	set, file := clockFile(t)
 	db, err := pgtest.Start(t.Context(), pgtest.Options{Fsync: true, Env: []string{
