@@ -9,13 +9,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,23 +30,29 @@ import (
 	"github.com/onceward/onceward/webhook"
 )
 
-// A database of each former version of the schema is opened, read and worked on.
+var stores = map[string]func(t *testing.T, b []byte, gone time.Duration) (store string){"sqlite": openSQLite, "postgres": openPostgres}
+
+// A database of each version of the schema, and of each release, is opened, read and worked on.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	for store, open := range map[string]func(*testing.T, []byte, time.Duration) string{"sqlite": openSQLite, "postgres": openPostgres} {
+	for store, open := range stores {
 		all, err := filepath.Glob("../../store/" + store + "/migrations/*.sql")
 		if err != nil || len(all) < 8 {
 			t.Fatalf("%d migrations of %s, %v", len(all), store, err)
 		}
+		var versions []string
 		for i := range all {
-			name := fmt.Sprintf("%s-%d", store, i+1)
+			versions = append(versions, fmt.Sprint(i+1))
+		}
+		for _, version := range append(versions, tags(t)...) {
+			name := store + "-" + version
 			if name == "postgres-1" {
 				continue // of that time no program was ever whole
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				what, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-				if os.IsNotExist(err) && i == len(all)-1 {
+				if os.IsNotExist(err) && version == versions[len(versions)-1] {
 					t.Skip("the newest version has none yet: it is made before the next migration is added, as doc.go says")
 				} else if err != nil {
 					t.Fatalf("%v: each version has a database, made as doc.go says", err)
@@ -65,8 +73,37 @@ func TestUpgrade(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				k.check(t, serve(t, open(t, b, time.Since(k.MadeAt))))
+				r := receive(t)
+				k.check(t, serve(t, open(t, b, time.Since(k.MadeAt)), r.Listener.Addr().String()), r)
 			})
+		}
+	}
+}
+
+// tags are the releases.
+func tags(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "tag", "--list", "v*").Output()
+	if err != nil {
+		t.Logf("no tags can be listed here: %v", err)
+	}
+	return strings.Fields(string(out))
+}
+
+// Who runs a release has a database that its program wrote, whatever commits of the same schema did.
+func TestEachTagHasADatabase(t *testing.T) {
+	t.Parallel()
+	all := tags(t)
+	if len(all) == 0 {
+		t.Log("there is no tag yet, so none lacks a database")
+	}
+	for _, tag := range all {
+		for store := range stores {
+			for _, ending := range []string{".gz", ".json"} {
+				if _, err := os.Stat(filepath.Join("testdata", store+"-"+tag+ending)); err != nil {
+					t.Errorf("%v: each tag has a database that its program wrote, made as doc.go says", err)
+				}
+			}
 		}
 	}
 }
@@ -129,25 +166,31 @@ func openPostgres(t *testing.T, b []byte, gone time.Duration) string {
 	return at
 }
 
-// serve runs today's server on a store.
-func serve(t *testing.T, store string) *caller {
+// serve runs today's server on a store. What it sends to the host of push subscriptions, whom no name server knows, goes to that address.
+func serve(t *testing.T, store, pushes string) *caller {
 	key, err := hex.DecodeString(secretsKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := onceward.Config{Store: store, APIKey: apiKey, SecretsKey: key, AllowPrivateNetworks: true, Grace: 2 * time.Second}
-	return &caller{t, served.Run(t, c, httptest.NewServer).URL}
+	c := onceward.Config{
+		Store: store, APIKey: apiKey, SecretsKey: key, AllowPrivateNetworks: true, Grace: 2 * time.Second, PublishPrice: price,
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == pushHost+":80" {
+				address = pushes
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}
+	return &caller{t, served.Run(t, c, httptest.NewServer).URL, apiKey}
 }
 
 // check reads all that is known, and works on it to its end.
-func (k known) check(t *testing.T, c *caller) {
-	list := func(path string) (ids []string) {
-		for _, m := range c.do("GET", path, nil)["items"].([]any) {
-			ids = append(ids, fmt.Sprint(m.(object)["message_id"]))
-		}
-		return ids
+func (k known) check(t *testing.T, c *caller, r *receiver) {
+	k.Usage.check(c)                                                             // before anything is charged
+	for _, e := range []string{k.Endpoint, k.Refused.Endpoint, k.Refused.Once} { // what goes on by itself finds nobody at the old addresses
+		c.do("PATCH", "/v1/webhooks/endpoints/"+e, object{"url": r.URL})
 	}
-	there := list("/v1/queue/messages/jobs")
+	there := c.list("/v1/queue/messages/jobs")
 	want := map[string]bool{k.Dead: true}
 	for _, id := range there {
 		want[id] = true
@@ -158,73 +201,98 @@ func (k known) check(t *testing.T, c *caller) {
 	if len(there) != 4 || !want[k.Messages[5]] || !want[k.Held["message_id"].(string)] {
 		t.Errorf("%v are there, want four of %v without %s", there, k.Messages, k.Dead)
 	}
-	if got := list("/v1/queue/dlq/list/jobs"); fmt.Sprint(got) != fmt.Sprint([]string{k.Dead}) {
+	if got := c.list("/v1/queue/dlq/list/jobs"); fmt.Sprint(got) != fmt.Sprint([]string{k.Dead}) {
 		t.Errorf("the dead letters are %v, want %s", got, k.Dead)
 	}
 	again := c.do("POST", "/v1/queue/publish", object{"queue": "jobs", "payload": object{"n": 3}, "headers": object{"h": "v"}, "idempotency_key": "k3"})
 	if again["message_id"] != k.Messages[3] {
 		t.Errorf("published again under its key: %v, want %s", again, k.Messages[3])
 	}
-	ack := func(m object) {
-		t.Helper()
-		if a := c.do("POST", "/v1/queue/ack", object{"queue": "jobs", "receipt_handle": m["receipt_handle"]}); a["acked"] != true {
-			t.Errorf("ack: %v", a)
-		}
-	}
-	ack(k.Held)
+	c.ack("jobs", k.Held)
 	c.do("POST", "/v1/queue/dlq/redrive/jobs", object{})
 	delete(want, k.Held["message_id"].(string))
 	delete(want, k.Messages[5]) // put off
 	for end := time.Now().Add(20 * time.Second); len(want) > 0 && time.Now().Before(end); {
-		for _, m := range c.do("POST", "/v1/queue/consume", object{"queue": "jobs", "max_messages": 10, "wait_seconds": 1})["items"].([]any) {
-			id := m.(object)["message_id"].(string)
-			if !want[id] {
-				t.Errorf("%s was received and is none of those that wait", id)
-			}
-			delete(want, id)
-			ack(m.(object))
+		m := c.receive("jobs", 60)
+		id := m["message_id"].(string)
+		if !want[id] {
+			t.Errorf("%s was received and is none of those that wait", id)
 		}
+		delete(want, id)
+		c.ack("jobs", m)
 	}
 	if len(want) > 0 {
 		t.Errorf("never received: %v", want)
 	}
-	if got := list("/v1/queue/messages/jobs"); len(got) != 1 || got[0] != k.Messages[5] {
+	if got := c.list("/v1/queue/messages/jobs"); len(got) != 1 || got[0] != k.Messages[5] {
 		t.Errorf("left are %v, want the one that is put off, %s", got, k.Messages[5])
 	}
 
 	if d := c.do("GET", "/v1/webhooks/deliveries/"+k.Delivered, nil); d["state"] != "delivered" || len(d["attempts"].([]any)) != 1 {
 		t.Errorf("what was delivered is %v", d)
 	}
-	if d := c.do("POST", "/v1/webhooks/events", object{"event_type": "a", "event_id": "e1", "payload": object{"id": "e1"}})["deliveries"].([]any); len(d) != 1 || d[0].(object)["delivery_id"] != k.Delivered {
+	if d := c.event("a", "e1"); d != k.Delivered {
 		t.Errorf("the same event again: %v", d)
 	}
-	var posts, good atomic.Int64
-	r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		body, _ := io.ReadAll(q.Body)
-		posts.Add(1)
-		if err := webhook.Verify(q.Header, body, time.Now(), k.Secret); err != nil {
-			t.Errorf("the signature by the secret of then: %v", err)
-		}
-		if strings.Contains(string(body), `"e2"`) {
-			good.Add(1)
-		}
-	}))
-	defer r.Close()
-	c.do("PATCH", "/v1/webhooks/endpoints/"+k.Endpoint, object{"url": r.URL})
 	c.do("POST", "/v1/webhooks/deliveries/"+k.Waiting+"/cancel", nil)
 	c.do("POST", "/v1/webhooks/deliveries/"+k.Waiting+"/resend", object{"reason": "it was cancelled"})
 	c.until(k.Waiting, "delivered")
-	if posts.Load() != 1 || good.Load() != 1 {
-		t.Errorf("%d POSTs came, %d of them of e2", posts.Load(), good.Load())
-	}
+	r.came(t, "e2", k.Secret)
+
+	k.Project.check(c, k.Delivered)
+	k.Work.check(c)
+	k.Callers.check(c, k.Work)
+	k.Steps.check(c)
+	k.Pushed.check(c, r)
+	k.Refused.check(c, r, k.Callers)
+	k.Moving.check(c)
 
 	// What has come since.
 	c.do("POST", "/v1/queue/create", object{"name": "line", "type": "fifo"})
-	c.do("POST", "/v1/queue/publish", object{"queue": "line", "payload": 1, "message_group_id": "g"})
-	m := c.do("POST", "/v1/queue/consume", object{"queue": "line"})["items"].([]any)[0].(object)
+	c.publish(object{"queue": "line", "payload": 1, "message_group_id": "g"})
+	m := c.receive("line", 60)
 	claim := c.do("POST", "/v1/ledger/claim", object{"scope": "mail", "key": "k", "owner": "o", "queue": "line", "receipt_handle": m["receipt_handle"]})
 	c.do("POST", "/v1/ledger/complete", object{"scope": "mail", "key": "k", "fence": claim["fence"], "settle": true})
 	c.do("POST", "/v1/queue/push_subscribe/line", object{"url": r.URL})
-	c.do("POST", "/v1/projects", object{"name": "other", "credit_limit_usd": 1})
-	c.do("GET", "/v1/account/usage", nil)
+	c.do("POST", "/v1/projects", object{"name": "another", "credit_limit_usd": 1})
+}
+
+// receiver keeps what is sent to it.
+type receiver struct {
+	*httptest.Server
+	mu    sync.Mutex
+	posts map[string][]post // by webhook-id
+}
+
+type post struct {
+	header http.Header
+	body   []byte
+}
+
+func receive(t *testing.T) *receiver {
+	r := &receiver{posts: map[string][]post{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		id := q.Header.Get("webhook-id")
+		r.posts[id] = append(r.posts[id], post{q.Header, body})
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// came wants one POST of an id, with a signature by the secret of then.
+func (r *receiver) came(t *testing.T, id, secret string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.posts[id]) != 1 {
+		t.Errorf("%d POSTs of %s came, want 1", len(r.posts[id]), id)
+		return
+	}
+	p := r.posts[id][0]
+	if err := webhook.Verify(p.header, p.body, time.Now(), secret); err != nil {
+		t.Errorf("the signature of %s by the secret of then: %v", id, err)
+	}
 }
