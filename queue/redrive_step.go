@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// canaryPoll is how soon a canary's outcome is looked for again.
+// canaryPoll is how soon a canary's outcome, or a dead letter that somebody else has, is looked for again.
 const canaryPoll = 100 * time.Millisecond
 
 // Stepped says what a step of a redrive did.
@@ -16,7 +16,7 @@ type Stepped struct {
 }
 
 // Step moves a redrive on at the database's time now. move is called with how many the pace allows, of limit at most, and counts in r what it
-// moved and left. over: there is no more; idle: nothing can go before a canary is heard of.
+// moved and left. over: there is no more; idle: nothing has changed, nor can it before a canary is heard of or somebody else lets go of a dead letter.
 func (r *Redrive) Step(now time.Time, pace *Pace, limit int, move func(allowed int) (over, idle bool, err error)) (Stepped, error) {
 	allowed := pace.Allowed(now, limit)
 	if allowed == 0 {

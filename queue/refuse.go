@@ -104,6 +104,14 @@ func InUse(name string) error {
 	}
 }
 
+// Left says that a queue could not be emptied: a transaction that is open has messages of it, or their keys.
+func Left(name string, messages int) error {
+	return &fault.Error{
+		Code: fault.Unavailable, Message: fmt.Sprintf("queue %q has %d messages left: a transaction that is still open has them, or their keys", name, messages),
+		Hint: "send the same request again once that transaction is over", RetryAfter: time.Second,
+	}
+}
+
 // KeyHeld says that a publish under a key cannot be answered yet: a transaction that is open has the key.
 func (p *Publish) KeyHeld() error {
 	return &fault.Error{

@@ -59,6 +59,9 @@ func forget(ctx context.Context, tx *txn, ids []int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if events, err = tx.oldEvents(ctx, ids); err != nil { // a resend that had a claim has given its delivery another one
+		return 0, err
+	}
 	old := tx.now.Add(-ledger.Memory)
 	ended := func(id int64, cancelled time.Time) bool {
 		c := claims[id]

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -127,6 +128,45 @@ func TestForget(t *testing.T) {
 	}
 	if s := sendTo(t, db, 2); s.Replay {
 		t.Error("a forgotten event is replayed")
+	}
+}
+
+// A delivery that is sent again in the moment in which its event is forgotten keeps that.
+func TestResentWhileForgotten(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	e := hook(t, db)
+	sent := sendTo(t, db, 1)
+	j := takeOne(t, db)
+	settle(t, db, j, ledger.Permanent, webhook.Refused)
+	exec(t, db, "UPDATE delivery_claims SET finished_at = finished_at - interval '91 days'")
+	release := holding(t, db, "SELECT id FROM groups WHERE id = $1 FOR UPDATE", e.ID)
+	ctx, resent, forgot := context.WithoutCancel(t.Context()), make(chan error, 1), make(chan error, 1)
+	go func() { // has the claim, and waits for the group
+		_, err := db.Resend(ctx, webhook.Act{Project: 1, ID: sent.Deliveries[0].ID, Who: "p"}, false)
+		resent <- err
+	}()
+	blocked(t, db)
+	go func() { // waits for the claim
+		forgot <- db.in(ctx, func(ctx context.Context, tx *txn) error {
+			_, err := forget(ctx, tx, []int64{j.ClaimID})
+			return err
+		})
+	}()
+	eventually(t, "two waits for locks", func() bool {
+		return count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 1
+	})
+	release()
+	for _, done := range []chan error{resent, forgot} {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if events, deliveries := count(t, db, "SELECT count(*) FROM events"), count(t, db, "SELECT count(*) FROM deliveries"); events != 1 || deliveries != 1 {
+		t.Fatalf("events: %d, deliveries: %d, want the one that was sent again", events, deliveries)
+	}
+	if again := takeOne(t, db); again.DeliveryID != sent.Deliveries[0].ID {
+		t.Errorf("took delivery %d, want %d", again.DeliveryID, sent.Deliveries[0].ID)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestReceivePlansUseIndexes(t *testing.T) {
 		{"plain", receivePlainSQL, []any{q.ID, 10, 60.0, make([]time.Time, 10)}},
 		{"group", receiveGroupSQL, []any{q.ID, 10, 60.0, 25, make([]time.Time, 10), time.Time{}}},
 		{"lapse", lapseSQL, []any{100, time.Time{}}},
-		{"last tries", sweepLastTriesSQL, []any{100}},
+		{"last tries", sweepLastTriesSQL, []any{100, time.Time{}, int64(0)}},
 	} {
 		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+c.sql, append([]any{pgx.QueryExecModeExec}, c.args...)...)
 		if err != nil {

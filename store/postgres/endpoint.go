@@ -129,16 +129,24 @@ type storedSecret struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
-// scanEndpoint reads a row of endpoint_get.sql's columns, and what stands before them into first.
+// scanEndpoint reads a row of endpoint_get.sql's columns, and what stands before them into first. What is no JSON of ours is an error of that row alone, which
+// names the endpoint: the next can be read.
 func scanEndpoint(r pgx.Row, first ...any) (webhook.Endpoint, error) {
 	var e webhook.Endpoint
+	var headers, sealed []byte
 	var secrets []storedSecret
 	var timeout, window float64
 	var ladder []float64
-	err := r.Scan(append(first, &e.ID, &e.Project, &e.Tenant, &e.URL, &e.EventTypes, &e.Description, &e.Headers, &secrets, &timeout, &ladder, &e.Retry4xx,
+	err := r.Scan(append(first, &e.ID, &e.Project, &e.Tenant, &e.URL, &e.EventTypes, &e.Description, &headers, &sealed, &timeout, &ladder, &e.Retry4xx,
 		(*string)(&e.Policy), &window, &e.MaxInFlight, &e.Rate, &e.Disabled, &e.Reason, &e.CreatedAt, &e.UpdatedAt)...)
 	if err != nil {
 		return webhook.Endpoint{}, err
+	}
+	if err = json.Unmarshal(sealed, &secrets); err == nil && headers != nil {
+		err = json.Unmarshal(headers, &e.Headers)
+	}
+	if err != nil {
+		return webhook.Endpoint{ID: e.ID}, fmt.Errorf("endpoint %d cannot be read: %w", e.ID, err)
 	}
 	for _, s := range secrets {
 		w := webhook.Secret{Sealed: s.Sealed}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
@@ -125,4 +126,26 @@ func TestFoldOfAnotherChangesNothing(t *testing.T) {
 	ack(t, b, got)
 	release()
 	inOrder(t, a, next)
+}
+
+// A publish that runs out of time while another gives the queue's messages their places fails: it is not answered as stored, of which nothing is.
+func TestFIFOPublishOutOfTime(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	q, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "line", FIFO: new(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inCallers(t, db, "g")
+	release := holding(t, db, "SELECT pg_advisory_xact_lock(1936288617, hashint8($1))", q.ID)
+	defer release()
+	for ms := range 61 {
+		p := newPublishing([]queue.Publish{{Project: 1, Queue: "line", Group: "g", Body: []byte(`{}`)}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+		err := p.run(ctx, db)
+		cancel()
+		if out := p.out[0]; err == nil && out.Err == nil && out.ID == 0 {
+			t.Errorf("with %d ms: a success, and nothing is stored", ms)
+		}
+	}
 }

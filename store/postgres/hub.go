@@ -281,14 +281,16 @@ func (h *hub) wake(queue int64, in time.Duration) {
 	})
 }
 
-// more has the next waiter of queue look too: a receive that was filled may have left something.
+// more has the next waiter of queue look too: a receive that was filled may have left something, a slot is free. Nobody waits: the next to
+// come may have looked before that.
 func (h *hub) more(queue int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if w := h.queues[queue]; w != nil && len(w.line) > 0 {
+	w := h.of(queue)
+	if len(w.line) > 0 {
 		w.looked = time.Time{}
-		h.wakeOne(w)
 	}
+	h.wakeOne(w)
 }
 
 // heard wakes waiters for what another process did.

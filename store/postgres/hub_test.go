@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/queue"
+	"github.com/onceward/onceward/webhook"
 )
 
 // Many wake-ups, two who wait: they look lookEvery apart at the least, and somebody looks after the last.
@@ -146,6 +147,32 @@ func TestRideInVain(t *testing.T) {
 			h.wake(1, 0)
 			<-order
 			leave()
+		}
+	})
+}
+
+// A slot that comes free while the only worker is on a ride is not lost: its next wait sends it to look, once.
+func TestFreedWhileNobodyWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(nil)
+		defer h.close()
+		go h.wait(t.Context(), 1, &waiter{take: aTake})
+		synctest.Wait()
+		me, _ := h.rider(1)
+		h.more(1)
+		me.taken = webhook.Taken{Jobs: make([]webhook.Job, 1)}
+		h.rode(1, me)
+		synctest.Wait()
+		began := time.Now()
+		h.wait(t.Context(), 1, &waiter{take: aTake})
+		if took := time.Since(began); took > lookEvery {
+			t.Errorf("waited %v for a slot that was free: the wake-up was lost, and a poll came", took)
+		}
+		rests, stop := context.WithTimeout(t.Context(), pollEvery/4)
+		defer stop()
+		if h.wait(rests, 1, &waiter{take: aTake}); rests.Err() == nil {
+			t.Error("sent to look again, and nothing has happened since")
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -64,19 +65,17 @@ func (db *DB) commitPublishes(ctx context.Context, items []queue.Publish) ([]bat
 	p := newPublishing(items)
 	var err error
 	for try := 1; ; try++ {
-		if err = p.run(ctx, db); err == nil {
-			return results(p.out), nil
-		}
-		if try == maxTries || !againAlone(err) && !lockTimeout(err) || pause(ctx, try) != nil {
+		err = p.run(ctx, db)
+		if err == nil || try == maxTries || !againAlone(err) && !lockTimeout(err) || pause(ctx, try) != nil {
 			break
 		}
 	}
-	if len(p.todo) == len(items) {
+	if err != nil && len(p.todo) == len(items) {
 		return nil, err
 	}
 	out := results(p.out)
-	for _, i := range p.todo {
-		out[i] = batch.Result[queue.Published]{Err: err}
+	for _, i := range p.todo { // of which nothing is stored, whatever run says
+		out[i] = batch.Result[queue.Published]{Err: cmp.Or(err, errAgain)}
 	}
 	return out, nil
 }
@@ -145,7 +144,11 @@ func (p *publishing) run(ctx context.Context, db *DB) error {
 				}
 				p.comes[q] = last
 			}
-			if n, err := db.fold(ctx, q, id, 0); err != nil || n == 0 && pause(ctx, 2) != nil { // none: somebody else is at it
+			n, err := db.fold(ctx, q, id, 0)
+			if err == nil && n == 0 { // somebody else is at it
+				err = pause(ctx, 2)
+			}
+			if err != nil {
 				return err
 			}
 		}

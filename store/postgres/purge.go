@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,46 +26,64 @@ func (db *DB) PurgeQueue(ctx context.Context, project int64, name string) (purge
 	if err != nil {
 		return 0, err
 	}
-	purged, err = db.purge(ctx, q.ID, "purged")
+	purged, err = db.purge(ctx, q, "purged")
 	return purged, wrap("purge", name, err)
 }
 
-// purge deletes, in steps, the messages of a queue that are there now.
-func (db *DB) purge(ctx context.Context, id int64, why string) (n int64, err error) {
-	var last, end int64
-	err = db.alone(ctx, func(ctx context.Context) error { return db.conn(ctx).QueryRow(ctx, queueLastSQL, id).Scan(&end) })
-	for err == nil && last < end {
+// purge deletes, in steps, the messages of a queue that are there now. What somebody has locked it looks for again, for heldWait at most.
+func (db *DB) purge(ctx context.Context, q queue.Queue, why string) (n int64, err error) {
+	var end int64
+	var until time.Time
+	err = db.alone(ctx, func(ctx context.Context) error { return db.conn(ctx).QueryRow(ctx, queueLastSQL, q.ID).Scan(&end) })
+	for try := 1; err == nil; try++ {
+		step, left, err := db.purgeFree(ctx, q.ID, end, why)
+		n += step
+		switch {
+		case err != nil || left == 0:
+			return n, err
+		case until.IsZero():
+			until = time.Now().Add(heldWait)
+		case time.Now().After(until):
+			return n, queue.Left(q.Name, left)
+		}
+		if err := pause(ctx, min(try, maxTries)); err != nil {
+			return n, err
+		}
+	}
+	return n, err
+}
+
+// purgeFree deletes the messages up to end that nobody has locked.
+func (db *DB) purgeFree(ctx context.Context, id, end int64, why string) (n int64, left int, err error) {
+	for last := int64(0); err == nil && last < end; {
 		if err = context.Cause(ctx); err != nil {
 			break
 		}
 		var step int64
+		var locked int
 		var looked []int64
 		err = db.in(ctx, func(ctx context.Context, tx *txn) (err error) {
 			if looked, err = tx.ids(ctx, queuePageSQL, id, last, end, purgeStep); err != nil {
 				return err
 			}
-			step, err = db.removeIf(ctx, tx, looked, func(r *queue.Row) bool { return r.QueueID == id }, why)
+			step, locked, err = db.removeIf(ctx, tx, looked, func(r *queue.Row) bool { return r.QueueID == id }, why)
 			return err
 		})
-		if n += step; len(looked) < purgeStep {
+		if n, left = n+step, left+locked; len(looked) < purgeStep {
 			break
 		}
 		last = looked[len(looked)-1]
 	}
-	return n, err
+	return n, left, err
 }
 
-// removeIf locks messages and deletes those that gone says, with their bodies; their open keys are closed.
-func (db *DB) removeIf(ctx context.Context, tx *txn, ids []int64, gone func(*queue.Row) bool, why string) (n int64, err error) {
-	claims, err := tx.lockClaimsOf(ctx, ids)
+// removeIf deletes those of messages that gone says, with their bodies; their open keys are closed. It waits for nobody, and answers how many somebody else has locked:
+// a key may be in a caller's open transaction.
+func (db *DB) removeIf(ctx context.Context, tx *txn, ids []int64, gone func(*queue.Row) bool, why string) (n int64, left int, err error) {
+	ch, rows, err := tx.lockFree(ctx, ids)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	rows, err := tx.lockMessages(ctx, ids)
-	if err != nil {
-		return 0, err
-	}
-	ch := newChanges(tx, claims)
 	for _, r := range byID(rows) {
 		if !gone(r) {
 			continue
@@ -71,7 +91,7 @@ func (db *DB) removeIf(ctx context.Context, tx *txn, ids []int64, gone func(*que
 		n++
 		ch.remove(r, why)
 	}
-	return n, ch.flush(ctx, db.hub)
+	return n, len(ids) - len(rows), ch.flush(ctx, db.hub)
 }
 
 // remove deletes a message for good and ends what hangs on it: its group's slot, its key if that is open.
@@ -104,12 +124,14 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 	}
 	err = db.alone(ctx, func(ctx context.Context) error { return refuse(ctx, db.conn(ctx)) })
 	if err == nil && force {
-		_, err = db.purge(ctx, q.ID, "its queue was deleted")
+		_, err = db.purge(ctx, q, "its queue was deleted")
 	}
 	if err != nil {
 		return wrap("delete queue", name, err)
 	}
+	var left int
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
+		left = 0
 		// Waits for the publishes that have the row, whose messages are seen from then on; later ones find no queue. One in somebody's own
 		// transaction may have it for long.
 		if err := tx.waitAtMost(ctx, heldWait); err != nil {
@@ -132,22 +154,28 @@ func (db *DB) DeleteQueue(ctx context.Context, project int64, name string, force
 			return err
 		}
 		for {
-			left, err := tx.ids(ctx, queuePageSQL, q.ID, int64(0), int64(1<<62), purgeStep)
+			page, err := tx.ids(ctx, queuePageSQL, q.ID, int64(0), int64(1<<62), purgeStep)
 			if err != nil {
 				return err
 			}
-			if len(left) == 0 {
+			if len(page) == 0 {
 				break
 			}
-			if _, err := db.removeIf(ctx, tx, left, func(r *queue.Row) bool { return r.QueueID == q.ID }, "its queue was deleted"); err != nil {
+			if _, left, err = db.removeIf(ctx, tx, page, func(r *queue.Row) bool { return r.QueueID == q.ID }, "its queue was deleted"); err != nil {
 				return err
+			}
+			if left > 0 {
+				return errAgain // with the queue's row let go in between
 			}
 		}
 		_, err = tx.Exec(ctx, queueDeleteSQL, q.ID)
 		return err
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		db.groupIDs.forget()
+	case left > 0 && errors.Is(err, errAgain):
+		err = queue.Left(name, left)
 	}
 	return wrap("delete queue", name, err)
 }

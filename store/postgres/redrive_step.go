@@ -18,6 +18,7 @@ var (
 	redriveSaveSQL    = stmt("redrive_save")
 	redriveNextSQL    = stmt("redrive_next")
 	queueShareSQL     = stmt("queue_share")
+	lettersThereSQL   = stmt("letters_there")
 )
 
 // StepRedrives moves at most limit dead letters of running redrives, each as its rate allows. Any number of servers may:
@@ -63,8 +64,7 @@ func (db *DB) stepRedrive(ctx context.Context, tx *txn, id, source int64, limit 
 		case len(there) == 0:
 			return true, false, nil // the queue was deleted
 		}
-		over, err = db.stepQueueRedrive(ctx, tx, r, allowed, limit)
-		return over, false, err
+		return db.stepQueueRedrive(ctx, tx, r, allowed, limit)
 	})
 	if err != nil || !s.Save {
 		return s, err
@@ -87,18 +87,18 @@ func (tx *txn) lockRedrive(ctx context.Context, id int64) (*redriveRow, error) {
 }
 
 // stepQueueRedrive looks at the next look of a queue's dead letters at most, oldest first, and moves at most limit, their keys reopened with
-// them.
-func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limit, look int) (over bool, err error) {
+// them. It goes up to the first that somebody has locked, whose key may be in a caller's open transaction, and is idle where that is the next.
+func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limit, look int) (over, idle bool, err error) {
 	var f queue.RedriveFilter
 	if err := json.Unmarshal(r.Filter, &f); err != nil {
-		return false, err
+		return false, false, err
 	}
 	if look = f.Room(&r.Redrive, min(look, max(limit, lettersAtOnce))); look == 0 {
-		return true, nil
+		return true, false, nil
 	}
 	letters, whole, err := tx.redriveNext(ctx, r, &f, look)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	var ids []int64
 	for _, l := range letters {
@@ -106,22 +106,22 @@ func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limi
 			ids = append(ids, l.message)
 		}
 	}
-	claims, err := tx.lockClaimsOf(ctx, ids)
+	ch, rows, err := tx.lockFree(ctx, ids)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	rows, err := tx.lockMessages(ctx, ids)
+	held, err := tx.heldLetters(ctx, ids, rows)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	groups, err := tx.lockGroups(ctx, sourceGroups(rows))
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	ch := newChanges(tx, claims)
+	was := r.lastID
 	for _, l := range letters {
-		if l.wanted && (limit == 0 || len(ids) == 0) {
-			return false, ch.flush(ctx, db.hub)
+		if l.wanted && (limit == 0 || len(ids) == 0 || slices.Contains(held, l.message)) {
+			return false, r.lastID == was, ch.flush(ctx, db.hub)
 		}
 		if r.lastID = l.message; !l.wanted {
 			continue // it died since the start
@@ -140,12 +140,26 @@ func (db *DB) stepQueueRedrive(ctx context.Context, tx *txn, r *redriveRow, limi
 			m.GroupID = 0
 		}
 		if err := ch.message(m, 0, c); err != nil {
-			return false, err
+			return false, false, err
 		}
 		r.Moved++
 		limit--
 	}
-	return whole, ch.flush(ctx, db.hub)
+	return whole, false, ch.flush(ctx, db.hub)
+}
+
+// heldLetters gives those dead letters of ids that are there and that are not among the locked.
+func (tx *txn) heldLetters(ctx context.Context, ids []int64, locked map[int64]*queue.Row) ([]int64, error) {
+	var rest []int64
+	for _, id := range ids {
+		if locked[id] == nil {
+			rest = append(rest, id)
+		}
+	}
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	return tx.ids(ctx, lettersThereSQL, rest)
 }
 
 const (

@@ -268,7 +268,7 @@ func (s *sending) deliver(ctx context.Context, tx *txn, db *DB) error {
 		})
 		tx.afterCommit(func() {
 			tx.ticks.changed(tx.now, changed...)
-			if s.handOut(db, byRow); s.left {
+			if s.handOut(ctx, db, byRow); s.left {
 				db.hub.wake(deliveriesQueue, 0)
 			}
 		})

@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,6 +22,8 @@ type sendRide struct {
 	*waiter
 	jobs []webhook.Job
 	of   []int64 // their events
+
+	unread map[int64]error // endpoints that cannot be read, and why
 }
 
 // board takes the worker that waits, if there is one.
@@ -79,9 +82,12 @@ func (s *sending) queueDeliver(b *pgx.Batch, tx *txn, stored func(event int64, t
 		})
 		return err
 	})
-	queueJobEndpoints(b, f.endpoints, func(of map[int64]webhook.Endpoint) {
+	queueJobEndpoints(b, f.endpoints, func(of map[int64]webhook.Endpoint, unread map[int64]error) {
+		r.unread = unread
 		for i := range r.jobs {
-			r.jobs[i].Endpoint = of[r.jobs[i].Endpoint.ID]
+			if e, ok := of[r.jobs[i].Endpoint.ID]; ok {
+				r.jobs[i].Endpoint = e
+			}
 		}
 	})
 }
@@ -110,15 +116,21 @@ func (r *sendRide) each() int32 {
 func (r *sendRide) send(ctx context.Context, tx *txn, b *pgx.Batch) error { return tx.send(ctx, b) }
 
 // handOut gives the worker what the commit has for it.
-func (s *sending) handOut(db *DB, byRow map[int64]int) {
+func (s *sending) handOut(ctx context.Context, db *DB, byRow map[int64]int) {
 	r := s.ride
 	if r == nil || len(r.jobs) == 0 {
 		return
 	}
+	var jobs []webhook.Job
 	for i := range r.jobs {
 		e, j := s.items[byRow[r.of[i]]], &r.jobs[i]
+		if err := r.unread[j.Endpoint.ID]; err != nil {
+			db.unsent(ctx, []error{fmt.Errorf("message %d: %w", j.MessageID, err)})
+			continue
+		}
 		j.EventID, j.EventType, j.Payload = e.EventID, e.Type, bytes.Clone(e.Payload) // the caller has his back
+		jobs = append(jobs, *j)
 	}
-	r.taken = webhook.Taken{Jobs: r.jobs, Asked: s.began, Verdicts: map[ledger.Verdict]int{ledger.Granted: len(r.jobs)}}
-	db.observe("take deliveries", len(r.jobs), s.began)
+	r.taken = webhook.Taken{Jobs: jobs, Asked: s.began, Verdicts: map[ledger.Verdict]int{ledger.Granted: len(r.jobs)}}
+	db.observe("take deliveries", len(jobs), s.began)
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/onceward/onceward/queue"
 )
 
@@ -78,11 +80,7 @@ func (db *DB) sweepLeases(ctx context.Context, limit int) (n int, err error) {
 	if err == nil || !badItem(err) {
 		return n, err
 	}
-	ids, err := db.ids(ctx, sweepLapsedSQL, limit)
-	if err != nil {
-		return 0, err
-	}
-	return db.eachApart(ctx, ids, db.lapseRows)
+	return db.lapsePages(ctx, sweepLapsedSQL, limit)
 }
 
 // deleting is a duty that is one statement.
@@ -99,11 +97,36 @@ func (db *DB) deleting(sql string) func(context.Context, int) (int, error) {
 
 // sweepLastTries dead-letters messages whose last lease ran out, their open keys closed with them.
 func (db *DB) sweepLastTries(ctx context.Context, limit int) (int, error) {
-	ids, err := db.ids(ctx, sweepLastTriesSQL, limit)
-	if err != nil {
-		return 0, err
+	return db.lapsePages(ctx, sweepLastTriesSQL, limit)
+}
+
+// lapsePages lapses the first of the messages that sql names of which it can, in the order of their leases' ends. A page of which nothing can be done, since others hold
+// it or the database refuses it, keeps back none behind it.
+func (db *DB) lapsePages(ctx context.Context, sql string, limit int) (n int, err error) {
+	var vis time.Time
+	var id int64
+	for {
+		var ids []int64
+		e := db.alone(ctx, func(ctx context.Context) error {
+			ids = nil
+			rows, err := db.conn(ctx).Query(ctx, sql, limit, vis, id)
+			if err != nil {
+				return err
+			}
+			_, err = pgx.ForEachRow(rows, []any{&vis, &id}, func() error {
+				ids = append(ids, id)
+				return nil
+			})
+			return err
+		})
+		if e == nil {
+			n, e = db.eachApart(ctx, ids, db.lapseRows)
+		}
+		err = errors.Join(err, e)
+		if n > 0 || len(ids) < limit || e != nil && !badItem(e) {
+			return n, err
+		}
 	}
-	return db.eachApart(ctx, ids, db.lapseRows)
 }
 
 // lapseRows applies queue.Row.Lapse to messages whose leases ran out.
@@ -127,24 +150,30 @@ func (db *DB) lapseRows(ctx context.Context, tx *txn, ids []int64) (n int, err e
 	return n, ch.flush(ctx, db.hub)
 }
 
-// lockForSweep locks messages that nobody else has, their claims before them, and reads where their dead letters go. A message whose claim is in somebody's open transaction is
-// left for another sweep.
+// lockForSweep is lockFree, and reads where the messages' dead letters go.
 func (tx *txn) lockForSweep(ctx context.Context, ids []int64) (*changes, map[int64]*queue.Row, map[int64]queue.DLQ, error) {
-	claims, err := tx.readClaims(ctx, freeClaimsOfSQL, ids)
+	ch, rows, err := tx.lockFree(ctx, ids)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	dlqs, err := tx.dlqsOf(ctx, rows)
+	return ch, rows, dlqs, err
+}
+
+// lockFree locks messages that nobody else has, their claims before them. A message whose claim is in somebody's open transaction is left alone: who waited for
+// that would have the others' keys meanwhile.
+func (tx *txn) lockFree(ctx context.Context, ids []int64) (*changes, map[int64]*queue.Row, error) {
+	claims, err := tx.readClaims(ctx, freeClaimsOfSQL, ids)
+	if err != nil {
+		return nil, nil, err
 	}
 	rows, err := tx.lockFreeMessages(ctx, ids)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	held, err := tx.heldClaims(ctx, rows, claims)
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	maps.DeleteFunc(rows, func(_ int64, r *queue.Row) bool { return slices.Contains(held, r.ClaimID) })
-	dlqs, err := tx.dlqsOf(ctx, rows)
-	return newChanges(tx, claims), rows, dlqs, err
+	return newChanges(tx, claims), rows, err
 }
 
 // dlqsOf reads where the dead letters of the rows' queues go.

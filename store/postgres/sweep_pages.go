@@ -11,6 +11,7 @@ var (
 	sweepGroupsLockSQL = stmt("sweep_groups_lock")
 	sweepGroupsDropSQL = stmt("sweep_groups_drop")
 	sweepGroupsWakeSQL = stmt("sweep_groups_wake")
+	groupsAgainSQL     = stmt("sweep_groups_again")
 )
 
 const (
@@ -111,7 +112,8 @@ func (db *DB) expire(ctx context.Context, tx *txn, ids []int64) (n int, err erro
 }
 
 // sweepGroups deletes the rows of fair groups that have nothing, and gives a turn to groups that have work and do not know
-// it, which nothing should bring about.
+// it, which nothing should bring about. The group of a queue's ungrouped messages, which it deletes when that is alone, it makes again where a publish that it could
+// not see was making another one: without it they would have no turn.
 func (db *DB) sweepGroups(ctx context.Context, limit int) (n int, err error) {
 	db.sweeps.mu.Lock()
 	defer db.sweeps.mu.Unlock()
@@ -121,9 +123,9 @@ func (db *DB) sweepGroups(ctx context.Context, limit int) (n int, err error) {
 		return 0, nil
 	}
 	var end, looked int64
-	var empty, asleep []int64
+	var empty, asleep, bereft []int64
 	err = db.alone(ctx, func(ctx context.Context) error {
-		return db.conn(ctx).QueryRow(ctx, sweepGroupsSQL, last, min(limit, groupPage)).Scan(&end, &looked, &empty, &asleep)
+		return db.conn(ctx).QueryRow(ctx, sweepGroupsSQL, last, min(limit, groupPage)).Scan(&end, &looked, &empty, &asleep, &bereft)
 	})
 	if err != nil {
 		return 0, err
@@ -139,9 +141,12 @@ func (db *DB) sweepGroups(ctx context.Context, limit int) (n int, err error) {
 		})
 		db.groupIDs.forget()
 	}
-	if err == nil && len(asleep) > 0 {
+	for sql, ids := range map[string][]int64{sweepGroupsWakeSQL: asleep, groupsAgainSQL: bereft} {
+		if err != nil || len(ids) == 0 {
+			continue
+		}
 		err = db.alone(ctx, func(ctx context.Context) error {
-			tag, err := db.conn(ctx).Exec(ctx, sweepGroupsWakeSQL, asleep)
+			tag, err := db.conn(ctx).Exec(ctx, sql, ids)
 			n += int(tag.RowsAffected())
 			return err
 		})

@@ -130,6 +130,9 @@ func (db *DB) take(ctx context.Context, t webhook.Take, endpoints int, turn time
 		}
 		return k.save(ctx, db.hub)
 	})
+	if err == nil {
+		db.unsent(ctx, k.unread)
+	}
 	return k, err
 }
 
@@ -199,6 +202,7 @@ type taking struct {
 	wakes    bool      // deliveries wait to be given their groups
 	took     map[int64]int
 	granted  []grantedJob
+	unread   []error // why some of them are no jobs
 }
 
 type takenMessage struct {
@@ -288,9 +292,8 @@ func (k *taking) wait(m takenMessage, d time.Duration) error {
 // its next message.
 func (k *taking) save(ctx context.Context, h *hub) error {
 	took := column(k.visited, func(id int64) int32 { return int32(k.took[id]) })
-	k.out.Jobs = make([]webhook.Job, len(k.granted))
 	k.extra = append(k.extra, func(b *pgx.Batch) {
-		queueJobs(b, k.granted, k.out.Jobs)
+		queueJobs(b, k.granted, func(jobs []webhook.Job, unread []error) { k.out.Jobs, k.unread = jobs, unread })
 	})
 	k.last = append(k.last, func(b *pgx.Batch) { b.Queue(takeGroupsSQL, k.visited, took, k.ticks) })
 	k.tx.afterCommit(func() { k.tx.ticks.changed(k.tx.now, k.visited...) })

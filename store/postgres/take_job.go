@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -26,57 +28,78 @@ const (
 // deadLetters is where dead deliveries go, to stay until their claim is forgotten.
 var deadLetters = queue.DLQ{ID: deadDeliveries, Retention: 3155760000 * time.Second}
 
-// queueJobs reads what the granted attempts need into jobs, in order. Those of one endpoint share what is read of it.
-func queueJobs(b *pgx.Batch, granted []grantedJob, jobs []webhook.Job) {
+// queueJobs reads what the granted attempts need, and gives their jobs, in order. Those of one endpoint share what is read of it. The commit is on its way by
+// then: what cannot be read of one is told apart, and keeps back no other.
+func queueJobs(b *pgx.Batch, granted []grantedJob, give func(jobs []webhook.Job, unread []error)) {
 	if len(granted) == 0 {
 		return
 	}
+	jobs, missing := make([]webhook.Job, len(granted)), make([]error, len(granted))
 	at := make(map[int64]int, len(granted))
 	for i, g := range granted {
 		at[g.claim.ID] = i
 		jobs[i] = g.job()
+		missing[i] = fmt.Errorf("claim %d has no delivery", g.claim.ID)
 	}
 	var endpoints map[int64]webhook.Endpoint
-	queueJobEndpoints(b, column(granted, func(g grantedJob) int64 { return g.group }), func(of map[int64]webhook.Endpoint) { endpoints = of })
+	var unread map[int64]error
+	queueJobEndpoints(b, column(granted, func(g grantedJob) int64 { return g.group }), func(of map[int64]webhook.Endpoint, not map[int64]error) { endpoints, unread = of, not })
 	b.Queue(takeJobsSQL, column(granted, func(g grantedJob) int64 { return g.claim.ID })).Query(func(rows pgx.Rows) error {
 		var claim, endpoint int64
 		var ladder []float64
 		var j webhook.Job
-		n := 0
 		_, err := pgx.ForEachRow(rows, []any{&claim, &j.DeliveryID, &endpoint, (*string)(&j.Cause), &ladder, &j.KeySend, &j.EventID, &j.EventType, &j.Payload}, func() error {
 			to, found := &jobs[at[claim]], false
 			if to.Endpoint, found = endpoints[endpoint]; !found {
-				return fmt.Errorf("delivery %d is of endpoint %d, and not of its message's", j.DeliveryID, endpoint)
+				missing[at[claim]] = cmp.Or(unread[endpoint], fmt.Errorf("delivery %d is of endpoint %d, and not of its message's", j.DeliveryID, endpoint))
+				return nil
 			}
+			missing[at[claim]] = nil
 			to.DeliveryID, to.KeySend, to.EventID, to.EventType, to.Payload = j.DeliveryID, j.KeySend, j.EventID, j.EventType, j.Payload
 			to.Ladder = durations(ladder)
 			if to.Cause = webhook.ByRetry; to.Tries == 1 {
 				to.Cause = j.Cause
 			}
-			n++
 			return nil
 		})
-		if n < len(jobs) && err == nil {
-			return fmt.Errorf("%d claims have no delivery", len(jobs)-n)
+		if err != nil {
+			return err
 		}
-		return err
+		var good []webhook.Job
+		var bad []error
+		for i := range jobs {
+			if missing[i] != nil {
+				bad = append(bad, fmt.Errorf("message %d: %w", jobs[i].MessageID, missing[i]))
+				continue
+			}
+			good = append(good, jobs[i])
+		}
+		give(good, bad)
+		return nil
 	})
 }
 
-// queueJobEndpoints reads the endpoints of attempts.
-func queueJobEndpoints(b *pgx.Batch, ids []int64, give func(of map[int64]webhook.Endpoint)) {
+// queueJobEndpoints reads the endpoints of attempts, and tells of each that cannot be read why.
+func queueJobEndpoints(b *pgx.Batch, ids []int64, give func(of map[int64]webhook.Endpoint, unread map[int64]error)) {
 	b.Queue(takeEndpointsSQL, slices.Compact(slices.Sorted(slices.Values(ids)))).Query(func(rows pgx.Rows) error {
-		of := map[int64]webhook.Endpoint{}
+		of, unread := map[int64]webhook.Endpoint{}, map[int64]error{}
 		for rows.Next() {
-			e, err := scanEndpoint(rows)
-			if err != nil {
-				return err
+			if e, err := scanEndpoint(rows); err != nil {
+				unread[e.ID] = err
+			} else {
+				of[e.ID] = e
 			}
-			of[e.ID] = e
 		}
-		give(of)
+		give(of, unread)
 		return rows.Err()
 	})
+}
+
+// unsent tells of deliveries that were taken and that nobody can send. They come again when their leases are over.
+func (db *DB) unsent(ctx context.Context, why []error) {
+	for _, err := range why {
+		db.opts.Logger.ErrorContext(ctx, "a delivery was taken and cannot be sent; it comes again when its lease is over", "error", err)
+	}
 }
 
 // job is what claim and message say of the attempt.

@@ -23,6 +23,11 @@ var ofCallers = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestFIFOPublishBesideCallersWithoutAPause", "a row moved between look and lock"}},
 	},
 	{
+		id: "callers-out-of-time", holds: "I1", out: "a publish to a fifo queue that runs out of time while it waits for callers' messages is no success (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/publish.go", old: "\t\t\t\terr = pause(ctx, 2)\n", new: "\t\t\t\tif pause(ctx, 2) != nil {\n\t\t\t\t\treturn nil\n\t\t\t\t}\n"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestFIFOPublishOutOfTime", "a success, and nothing is stored"}},
+	},
+	{
 		id: "held-key-passed-by", holds: "I15", out: "a lane passes by a publish key that is in a caller's open transaction (on SQLite no caller has a transaction in the store)",
 		edits: []edit{
 			{file: "store/postgres/sql/publish.sql", old: "CASE WHEN key = '' OR $12 = '' THEN false", new: "CASE WHEN key = '' OR $12 = $12 THEN false"},
@@ -91,6 +96,31 @@ var ofCallers = []mutant{
 		id: "still-nothing", holds: "I16", out: "a look that a wake-up came into says nothing of the queue (on SQLite each look is made)",
 		edits:  []edit{{file: "store/postgres/hub.go", old: "w.wakes == seen {", new: "w.wakes >= seen {"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestStillNothing", "though a wake-up came during the look"}},
+	},
+	{
+		id: "purge-waits-for-nobody", holds: "I15", out: "a purge waits for no key while it has others (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/sweep.go", old: "tx.readClaims(ctx, freeClaimsOfSQL, ids)", new: "tx.readClaims(ctx, lockClaimsOfSQL, ids)"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestPurgeBesideAHeldKey/purge", "another was waited for"}},
+	},
+	{
+		id: "redrive-passes-nothing-by", holds: "I12", out: "a redrive does not pass by a dead letter whose key somebody holds (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/redrive_step.go", old: " || slices.Contains(held, l.message)) {", new: ") {"}, {file: "store/postgres/redrive_step.go", old: "held, err := tx.heldLetters", new: "_, err = tx.heldLetters"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestRedriveBesideAHeldKey", "want all 3 moved"}},
+	},
+	{
+		id: "resent-while-forgotten", holds: "I9", out: "an event is forgotten by what its deliveries are under their claims' locks (on SQLite there is one writer)",
+		edits:  []edit{{file: "store/postgres/delivery_forget.go", old: "if events, err = tx.oldEvents(ctx, ids); err != nil {", new: "if err != nil {"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestResentWhileForgotten", "want the one that was sent again"}},
+	},
+	{
+		id: "take-beside-one-unread", holds: "I15", out: "a delivery that cannot be read keeps back no other that was taken with it (on SQLite the take is undone with it)",
+		edits:  []edit{{file: "store/postgres/take_job.go", old: "\t\tgive(good, bad)\n", new: "\t\tif len(bad) > 0 {\n\t\t\treturn bad[0]\n\t\t}\n\t\tgive(good, bad)\n"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestTakeBesideOneUnread/a claim without a delivery", "nothing is handed out"}},
+	},
+	{
+		id: "freed-while-nobody-waits", holds: "I15", out: "a slot that comes free while no worker waits sends the next one that does to look (on SQLite each look is made)",
+		edits:  []edit{{file: "store/postgres/hub.go", old: "\t\tw.looked = time.Time{}\n\t}\n\th.wakeOne(w)\n", new: "\t\tw.looked = time.Time{}\n\t\th.wakeOne(w)\n\t}\n"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestFreedWhileNobodyWaits", "the wake-up was lost"}},
 	},
 	{
 		id: "held-request-key-passed-by", holds: "I15", out: "a lane passes by an event's key that is in a caller's open transaction (on SQLite no caller has a transaction in the store)",

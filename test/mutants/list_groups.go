@@ -97,4 +97,14 @@ var ofGroups = []mutant{
 		},
 		caught: suite("deaths", "a word of an address that the endpoint left disables nothing", "disabled: true, want false"),
 	},
+	{
+		id: "ungrouped-turn-again", holds: "I15", out: "the turn of a queue's ungrouped messages is made again where a sweep raced with a new group (on SQLite there is one writer)",
+		edits:  []edit{{file: "store/postgres/sweep_pages.go", old: "groupsAgainSQL: bereft}", new: "groupsAgainSQL: nil}"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestUngroupedHaveTheirTurnAgain", "have no turn"}},
+	},
+	{
+		id: "sweep-goes-on", holds: "I16, H-Q17", out: "last tries that a sweep can do nothing about keep back none that come after them (on SQLite no caller has a transaction in the store)",
+		edits:  []edit{{file: "store/postgres/sweep.go", old: "if n > 0 || len(ids) < limit || e != nil", new: "if n >= 0 || e != nil"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSweepGoesOnAfterHeldOnes/last tries whose keys are held", "want the one that nobody holds"}},
+	},
 }

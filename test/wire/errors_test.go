@@ -142,7 +142,7 @@ type breakage struct {
 	open  func() (end func()) // a transaction of somebody's own that has the publish key "theirs" of the queue "jobs"; nil where there can be none
 }
 
-const heldByAnother = "the key, the `event_id` or the queue to delete is in a transaction of somebody's own that is [still open](enqueue.md#a-transaction-that-stays-open)"
+const heldByAnother = "the key, the `event_id`, the queue to delete or a message of the queue to purge is in a transaction of somebody's own that is [still open](enqueue.md#a-transaction-that-stays-open)"
 
 func checkErrors(t *testing.T, store string, b breakage) {
 	rows := contract(t)
