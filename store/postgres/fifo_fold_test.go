@@ -146,7 +146,7 @@ func TestFIFOPublishOutOfTime(t *testing.T) {
 	}
 	began := time.Now()
 	run(t.Context())
-	whole := time.Since(began) // until it gives up by itself
+	whole := time.Since(began)          // until it gives up by itself
 	for n := range time.Duration(100) { // the time runs out in a statement, or in a wait between two
 		ctx, cancel := context.WithTimeout(t.Context(), whole*n/100)
 		if !run(ctx) {
