@@ -23,6 +23,11 @@ var ofEdges = []mutant{
 		caught: alone("webhook", "TestHostileReceivers/gzip that unpacks to much", "what is kept of the answer is not what was on the wire"),
 	},
 	{
+		id: "answer-bound", holds: "I15, H-W12", out: "no more of an answer is read than its bound",
+		edits:  []edit{{file: "webhook/send.go", old: "_, err = io.CopyN(io.Discard, body, readResponse-keepResponse)", new: "_, err = io.Copy(io.Discard, body)"}},
+		caught: alone("webhook", "TestHostileReceivers", "bytes were taken from a receiver that pours"),
+	},
+	{
 		id: "retry-after-most", holds: "H-L10", out: "no Retry-After asks for more than a day",
 		edits: []edit{
 			{file: "internal/retryafter/retryafter.go", old: "if err != nil || n > uint64(Max/time.Second) {", new: "if err != nil {"},
