@@ -39,7 +39,8 @@ type call struct {
 	status  int    // of what was sent; 0: nothing yet
 	lost    func() // undoes what the client will never know of
 
-	small, large int64 // bytes of the rooms for bodies
+	small, large, rest int64         // bytes of the rooms for bodies
+	waited             time.Duration // for them
 }
 
 // serve runs a route from the key to the answer.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // KeyMemory is how long a key is remembered.
@@ -21,14 +23,24 @@ func Paths() []string {
 
 // Fill takes all the room that a handler has for large bodies, or for large answers, until it is given back.
 func Fill(h http.Handler, answers bool) (empty func()) {
-	room, size := h.(*server).rooms.large, int64(largeRoom)
-	if answers {
-		room, size = h.(*server).rooms.answers, answerRoom
+	if !answers {
+		return Leave(h, 0, 0)
 	}
-	if err := room.Acquire(context.Background(), size); err != nil {
+	return take(h.(*server).rooms.answers, answerRoom)
+}
+
+// Leave takes the room that a handler has for large bodies and for their rests, but for so many bytes of each.
+func Leave(h http.Handler, large, rest int64) (empty func()) {
+	r := h.(*server).rooms
+	one, other := take(r.large, largeRoom-large), take(r.rest, restRoom-rest)
+	return func() { one(); other() }
+}
+
+func take(room *semaphore.Weighted, n int64) (empty func()) {
+	if err := room.Acquire(context.Background(), n); err != nil {
 		panic(err)
 	}
-	return func() { room.Release(size) }
+	return func() { room.Release(n) }
 }
 
 // Described is a route and what is said of it.

@@ -16,9 +16,11 @@ import (
 
 // What bodies and answers may hold of memory at a time. A request costs some times its bytes, from their reading to its answer.
 const (
+	firstBytes = 4 << 10   // of each body, without room: about what its connection costs anyway
 	smallBody  = 64 << 10  // up to here a body is small: large ones never keep it waiting
 	smallRoom  = 64 << 20  // of all small bodies together
-	largeRoom  = 128 << 20 // of all large ones
+	largeRoom  = 64 << 20  // of all large ones, as their bytes come
+	restRoom   = 64 << 20  // of what those may still have that found no more there
 	answerRoom = 128 << 20 // of all large answers that are being sent
 	roomWait   = 10 * time.Second
 )
@@ -34,33 +36,49 @@ func paced(from time.Time, n int) time.Time {
 	return from.Add(paceStart + time.Duration(n)*time.Second/pace)
 }
 
-type rooms struct{ small, large, answers *semaphore.Weighted }
+type rooms struct{ small, large, rest, answers *semaphore.Weighted }
 
 func newRooms() rooms {
-	return rooms{semaphore.NewWeighted(smallRoom), semaphore.NewWeighted(largeRoom), semaphore.NewWeighted(answerRoom)}
+	return rooms{semaphore.NewWeighted(smallRoom), semaphore.NewWeighted(largeRoom), semaphore.NewWeighted(restRoom), semaphore.NewWeighted(answerRoom)}
 }
 
-// enter waits until n bytes of a body may be held, until the end of the call.
-func (c *call) enter(n int64) error {
-	room, held := c.rooms.small, &c.small
-	if n > smallBody {
-		room, held = c.rooms.large, &c.large
-	}
+// enter waits until n bytes of a body may be held in a room, until the end of the call.
+func (c *call) enter(room *semaphore.Weighted, held *int64, n int64) error {
 	if !room.TryAcquire(n) {
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(c.ctx, roomWait)
 		defer cancel()
 		if room.Acquire(ctx, n) != nil {
 			return noRoom("requests")
 		}
+		c.waited += time.Since(began)
 	}
 	*held += n
 	return nil
 }
 
-// leave ends what enter began.
+// more waits until the next n bytes of a large body may be held, of the rest that it may still have. Room is taken as bytes come, not as they are
+// announced: who announces much and sends nothing holds nothing.
+//
+// Where all that room is taken, by bodies of which none may be whole, each waits for its whole rest at once in a room apart. Who waits there
+// holds nothing of it, and who has it waits for nothing more: it comes to its end, if only by its pace, and gives back all it holds. So
+// bodies that have come half never wait for each other.
+func (c *call) more(n, rest int64) error {
+	if c.rest > 0 {
+		return nil
+	}
+	if n = min(n, rest); c.rooms.large.TryAcquire(n) {
+		c.large += n
+		return nil
+	}
+	return c.enter(c.rooms.rest, &c.rest, rest)
+}
+
+// leave ends what enter and more began.
 func (c *call) leave() {
 	c.rooms.small.Release(c.small)
 	c.rooms.large.Release(c.large)
+	c.rooms.rest.Release(c.rest)
 }
 
 func noRoom(what string) error {
@@ -70,41 +88,53 @@ func noRoom(what string) error {
 	return e
 }
 
-// readBody reads the body into buf, once there is room for it.
+// readBody reads the body into buf, as there is room for it.
 func (c *call) readBody(buf *bytes.Buffer) error {
-	body, size := http.MaxBytesReader(c.w, c.r.Body, maxBody), c.r.ContentLength
+	body, size, start := http.MaxBytesReader(c.w, c.r.Body, maxBody), c.r.ContentLength, time.Now()
 	if size > maxBody {
 		c.readOn(size)
 		return tooLarge()
 	}
+	if err := c.copyBody(buf, body, firstBytes); err != nil {
+		return ended(err)
+	}
+	small := size
 	if size < 0 { // it says its length by its end
-		if err := c.enter(smallBody); err != nil {
+		small, size = smallBody, maxBody
+	}
+	if small <= smallBody {
+		if err := c.enter(c.rooms.small, &c.small, small); err != nil {
 			return err
 		}
 		if err := c.copyBody(buf, body, smallBody); err != nil {
 			return ended(err)
 		}
-		size = maxBody
 	}
-	if err := c.enter(size); err != nil {
-		return err
-	}
-	if size <= smallBody {
-		return ended(c.copyBody(buf, body, size+1))
-	}
-	if c.r.ContentLength > 0 {
-		buf.Grow(int(size) + bytes.MinRead)
-	}
-	control, start := http.NewResponseController(c.w), time.Now()
+	control := http.NewResponseController(c.w)
 	for {
+		step := min(max(buf.Len(), smallBody), 4*pace)
+		if err := c.more(int64(step), size-int64(buf.Len())); err != nil {
+			return err
+		}
+		grow(buf, step, int(size))
 		// Of a server that knows no deadlines there are none.
-		until := paced(start, buf.Len())
+		until := paced(start.Add(c.waited), buf.Len())
 		_ = control.SetReadDeadline(until)
 		_ = control.SetWriteDeadline(until.Add(time.Minute))
-		if err := c.copyBody(buf, body, 4*pace); err != nil {
+		if err := c.copyBody(buf, body, int64(step)); err != nil {
 			return ended(err)
 		}
 	}
+}
+
+// grow makes place in buf for n bytes more of a body of size at most. By itself a buffer would double beyond that.
+func grow(buf *bytes.Buffer, n, size int) {
+	if buf.Available() >= min(n, size-buf.Len())+bytes.MinRead {
+		return
+	}
+	b := make([]byte, buf.Len(), min(max(2*buf.Cap(), buf.Len()+n), size)+bytes.MinRead)
+	copy(b, buf.Bytes())
+	*buf = *bytes.NewBuffer(b)
 }
 
 // mostReadOn is how much of a body that is too large is read, to be thrown away.

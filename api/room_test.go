@@ -1,12 +1,18 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/api"
 	"github.com/onceward/onceward/queue"
 )
@@ -73,3 +79,76 @@ func TestRoomForBodies(t *testing.T) {
 	}
 	api.Fill(e.handler, false)()
 }
+
+// What is announced takes no room before it comes: connections of one project that send nothing, or no more than a beginning, shut out no other's
+// large bodies.
+func TestIdleBodiesTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	s := newStub()
+	const idle = "an-idle-projects-key-0123456789"
+	s.keys[idle] = access.Key{ID: 2, Project: 2, Name: "idle", Scopes: []access.Scope{access.Publish}}
+	s.publish = func(context.Context, []queue.Publish) ([]queue.Published, error) {
+		return []queue.Published{{ID: 1, PublishedAt: time.Now(), VisibleAt: time.Now()}}, nil
+	}
+	e := serve(t, api.Config{Store: s})
+	for i := range 16 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST /v1/queue/publish HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 16777216\r\nExpect: 100-continue\r\n\r\n", idle)
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "100") { // it is being read
+			t.Fatalf("%q, %v", line, err)
+		}
+		if i%2 == 0 {
+			io.WriteString(c, strings.Repeat(" ", 8<<10))
+		}
+	}
+	for range 20 { // the beginnings come meanwhile
+		e.do("POST", "/v1/queue/publish", `{"queue":"jobs","payload":"`+strings.Repeat("x", 100_000)+`"}`).ok(nil)
+	}
+}
+
+// Bodies that have come half and find no more room do not wait for each other: all come to their ends.
+func TestHalfBodiesComeToTheirEnds(t *testing.T) {
+	t.Parallel()
+	s := newStub()
+	s.publish = func(_ context.Context, items []queue.Publish) ([]queue.Published, error) {
+		return []queue.Published{{ID: 1, PublishedAt: time.Now(), VisibleAt: time.Now()}}, nil
+	}
+	e := serve(t, api.Config{Store: s})
+	const size = 250_000
+	empty := api.Leave(e.handler, size, 16<<20) // for one of them, or for the beginnings of three
+	body := `{"queue":"jobs","payload":"` + strings.Repeat("x", size-50) + `"}`
+	half := make(chan bool)
+	var begun, all sync.WaitGroup
+	for i := range 12 {
+		begun.Add(1)
+		all.Go(func() {
+			first, rest := strings.NewReader(body[:70_000]), strings.NewReader(body[70_000:])
+			wait := sync.OnceFunc(func() { begun.Done(); <-half })
+			var in io.Reader = io.MultiReader(first, readFunc(func([]byte) (int, error) { wait(); return 0, io.EOF }), rest)
+			req, err := http.NewRequest("POST", e.url+"/v1/queue/publish", in)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if i%2 == 0 {
+				req.ContentLength = int64(len(body))
+			}
+			req.Header.Set("Authorization", "Bearer "+rootKey)
+			req.Header.Set("Content-Type", "application/json")
+			e.send(req).ok(nil)
+		})
+	}
+	begun.Wait()
+	close(half)
+	all.Wait()
+	empty()
+	api.Fill(e.handler, false)() // all of it is free again
+}
+
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
