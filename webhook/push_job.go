@@ -154,6 +154,7 @@ func (j *pushJob) without(a ledger.Answer) queue.Settle {
 	}
 	s := j.act(queue.Nack)
 	s.DeadLetter, s.Error = true, "its key is "+string(a.Verdict)
+	s.Delay, s.HasDelay = queue.MaxDelay, true // of what is in a dead-letter queue already, and would be the same at once
 	return s
 }
 

@@ -67,7 +67,7 @@ func roundTrip(ctx context.Context, cancel func(), rt http.RoundTripper, url str
 	var on *countingConn
 	var before int64
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-		on, reused = counter(i.Conn), i.Reused
+		on, reused = i.Conn.(*countingConn), i.Reused
 		before = on.written.Load()
 		on.waits.Store(true)
 	}})

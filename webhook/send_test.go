@@ -9,6 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +77,70 @@ func TestDeadKeptConnection(t *testing.T) {
 		if got := p.post(t.Context(), true, r.url, http.Header{}, []byte("x"), time.Second); got.err != nil {
 			t.Errorf("once: %+v", got)
 		}
+	}
+}
+
+// noticed is a connection that tells when its own side has closed it.
+type noticed struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (n *noticed) Close() error {
+	defer n.once.Do(func() { close(n.closed) })
+	return n.Conn.Close()
+}
+
+// A receiver that closes a kept connection just as it is taken for a POST: nothing of that was sent, not even where TLS says at the close that it
+// closes. Another connection is used at once, and nothing is unknown.
+func TestClosedAsItWasTaken(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(*httptest.Server){"over TLS": (*httptest.Server).StartTLS, "plain": (*httptest.Server).Start} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 10 { // net/http may or may not begin to write on what is closed
+				var seen atomic.Int64
+				s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+					io.Copy(io.Discard, q.Body)
+					seen.Add(1)
+				}))
+				s.Config.ErrorLog = log.New(io.Discard, "", 0)
+				start(s)
+				defer s.Close()
+				roots := x509.NewCertPool()
+				if c := s.Certificate(); c != nil {
+					roots.AddCert(c)
+				}
+				var made []*noticed
+				p := wiring{tls: &tls.Config{RootCAs: roots}, dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+					c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+					if err != nil {
+						return nil, err
+					}
+					made = append(made, &noticed{Conn: c, closed: make(chan struct{})})
+					return made[len(made)-1], nil
+				}}.poster()
+				defer p.close()
+				if got := p.post(t.Context(), false, s.URL, http.Header{}, []byte("x"), 10*time.Second); got.status != 200 {
+					t.Fatalf("the first: %+v", got)
+				}
+				taken := 0
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+					if taken++; taken == 1 {
+						s.CloseClientConnections()
+						<-made[0].closed
+					}
+				}})
+				got := p.post(ctx, false, s.URL, http.Header{}, []byte("x"), 10*time.Second)
+				if got.status != 200 {
+					t.Fatalf("%+v; nothing of it was sent", got)
+				}
+				if len(made) != 2 || seen.Load() != 2 {
+					t.Fatalf("%d connections and %d POSTs, want 2 of each", len(made), seen.Load())
+				}
+			}
+		})
 	}
 }
 

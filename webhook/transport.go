@@ -87,11 +87,22 @@ func (w wiring) transport(keepAlive bool) *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return &countingConn{Conn: c}, nil
+			return &countingConn{Conn: c, under: c}, nil
+		},
+		// Our own, to count above TLS: what that says for itself, as the alert at a close, is no byte of a request.
+		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			t, err := shakeHands(ctx, c, addr, conf)
+			if err != nil {
+				c.Close()
+				return nil, err
+			}
+			return &countingConn{Conn: t, under: c}, nil
 		},
 		Protocols:              &p,
-		TLSClientConfig:        conf,
-		TLSHandshakeTimeout:    dialTimeout,
 		DisableKeepAlives:      !keepAlive,
 		MaxIdleConns:           idleInAll,
 		MaxIdleConnsPerHost:    idlePerHost,
@@ -102,24 +113,46 @@ func (w wiring) transport(keepAlive bool) *http.Transport {
 	}
 }
 
+// shakeHands makes TLS of a connection to addr.
+func shakeHands(ctx context.Context, c net.Conn, addr string, conf *tls.Config) (*tls.Conn, error) {
+	if conf.ServerName == "" {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		conf = conf.Clone()
+		conf.ServerName = host
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	t := tls.Client(c, conf)
+	return t, t.HandshakeContext(ctx)
+}
+
 // countingConn counts what was written, to know after a failure whether any byte of a request can have left. Nothing of
 // net/http's own says so: httptrace.WroteHeaders means that they are in a buffer.
 type countingConn struct {
 	net.Conn
+	under   net.Conn // Conn, or what its TLS is over
 	written atomic.Int64
 	waits   atomic.Bool // for the answer to a request
+	closed  atomic.Bool
 }
 
 // Close ends the connection. While an answer is waited for it is aborted: else the kernel would go on to hand over what it still has of the request, at
 // a time when we have long given it up and another has sent it again.
 func (c *countingConn) Close() error {
-	if t, ok := c.Conn.(*net.TCPConn); ok && c.waits.Load() {
+	c.closed.Store(true)
+	if t, ok := c.under.(*net.TCPConn); ok && c.waits.Load() {
 		t.SetLinger(0)
 	}
 	return c.Conn.Close()
 }
 
 func (c *countingConn) Write(p []byte) (int, error) {
+	if c.closed.Load() {
+		return 0, net.ErrClosed // of this nothing can have left: it is not counted
+	}
 	c.written.Add(int64(len(p))) // before: a write that fails may have sent some
 	if failpoint.On && len(p) > 1 {
 		return c.writeApart(p)
@@ -137,13 +170,4 @@ func (c *countingConn) writeApart(p []byte) (int, error) {
 	n, err = c.Conn.Write(p[1:])
 	failpoint.At(failpoint.RequestSent, "POST")
 	return n + 1, err
-}
-
-// counter finds the counting connection under TLS.
-func counter(c net.Conn) *countingConn {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
-	}
-	k, _ := c.(*countingConn)
-	return k
 }

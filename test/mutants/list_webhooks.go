@@ -93,8 +93,28 @@ var ofWebhooks = []mutant{
 	},
 	{
 		id: "given-up-is-aborted", holds: "H-W17", out: "a POST that was given up is not handed over later",
-		edits:  []edit{{file: "webhook/transport.go", old: "if t, ok := c.Conn.(*net.TCPConn); ok && c.waits.Load() {", new: "if t, ok := c.Conn.(*net.TCPConn); ok && c == nil {"}},
+		edits:  []edit{{file: "webhook/transport.go", old: "if t, ok := c.under.(*net.TCPConn); ok && c.waits.Load() {", new: "if t, ok := c.under.(*net.TCPConn); ok && c == nil {"}},
 		caught: alone("webhook", "TestGivenUpIsNotHandedOverLater", "it was given up, so it is to be aborted"),
+	},
+	{
+		id: "close-sends-nothing", holds: "H-W05", out: "what is said at a connection's close is no byte of a request",
+		edits:  []edit{{file: "webhook/transport.go", old: "c.closed.Store(true)\n", new: "c.closed.Store(true)\n\tc.written.Add(1)\n"}},
+		caught: alone("webhook", "TestClosedAsItWasTaken", "nothing of it was sent"),
+	},
+	{
+		id: "too-old-waits", holds: "I8, I15", out: "a dead letter that may not be pushed is not asked for again at once",
+		edits:  []edit{{file: "webhook/push_job.go", old: "\ts.Delay, s.HasDelay = queue.MaxDelay, true", new: "\ts.Delay = queue.MaxDelay"}},
+		caught: alone("webhook", "TestPushOfWhatIsTooOld", "times within a minute"),
+	},
+	{
+		id: "large-as-it-comes", holds: "I13", out: "a body takes room as it comes, not as it is announced",
+		edits:  []edit{{file: "api/room.go", old: "if n = min(n, rest); c", new: "if n = rest; c"}},
+		caught: alone("api", "TestIdleBodiesTakeNoRoom", "POST /v1/queue/publish: 503"),
+	},
+	{
+		id: "half-bodies-end", holds: "I16", out: "bodies that have come half do not wait for each other",
+		edits:  []edit{{file: "api/room.go", old: "return c.enter(c.rooms.rest, &c.rest, rest)", new: "return c.enter(c.rooms.large, &c.large, n)"}},
+		caught: alone("api", "TestHalfBodiesComeToTheirEnds", "POST /v1/queue/publish: 503"),
 	},
 	{
 		id: "odd-address", holds: "I13", out: "a host that is a number in another writing is no name",
