@@ -46,5 +46,6 @@ type Store interface {
 	// Once runs effect and keeps its answer under the request's key in one transaction, which effect's context carries:
 	// every call of the same store with it is part of that transaction. A second call of the key waits for the first
 	// and gets its answer with replay true; another Hash gets IDEMPOTENCY_KEY_REUSED. If effect fails, nothing is kept and the key is free.
+	// effect may be run again, after all that it did was undone.
 	Once(ctx context.Context, r Request, effect func(ctx context.Context) (answer []byte, err error)) (answer []byte, replay bool, err error)
 }

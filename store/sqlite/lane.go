@@ -150,11 +150,13 @@ func (db *DB) transact(jobs []*job, bare bool) (out []batch.Result[struct{}], er
 			did.add(t, j)
 			continue
 		}
-		wrote := t.wrote
+		wrote, was := t.wrote, t.marks()
 		switch out[i].Err = guard(t, j.run); {
 		case t.undone || undoes(out[i].Err):
 			return nil, cmp.Or(out[i].Err, errUndone)
-		case out[i].Err == nil || t.wrote == wrote:
+		case out[i].Err == nil:
+		case t.wrote == wrote:
+			t.putBack(was) // what it had counted before its first write was never done
 		case len(jobs) == 1:
 			return nil, out[i].Err
 		default:

@@ -13,32 +13,33 @@ import (
 // StartRedrive begins to move a queue's dead letters back, or only counts them.
 func (db *DB) StartRedrive(ctx context.Context, c queue.RedriveCall) (out queue.Redrive, err error) {
 	op := "start_redrive " + strconv.Quote(c.Queue)
-	r := redrive{Redrive: queue.Redrive{Project: c.Project, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running}, Who: c.Who}
-	count := func(t *tx) error {
+	count := func(t *tx) (redrive, error) {
+		r := redrive{Redrive: queue.Redrive{Project: c.Project, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running}, Who: c.Who}
 		f := c.Filter()
 		q, err := t.queueByName(c.Project, c.Queue)
 		if err != nil {
-			return err
+			return r, err
 		}
 		r.Queue, r.QueueID = q.Name, q.ID
 		if err := t.redriveTotal(q, &r, &f); err != nil {
-			return err
+			return r, err
 		}
 		r.Filter, err = json.Marshal(f)
-		return err
+		return r, err
 	}
-	if c.DryRun { // beside the writer: it looks at each
-		if err := db.read(ctx, op, count); err != nil {
+	var r redrive
+	if c.DryRun { // it looks at each
+		if r, err = lookAhead(ctx, db, op, count); err != nil {
 			return out, err
 		}
 	}
-	err = db.write(ctx, op, 8*len(c.IDs), func(t *tx) error {
+	err = db.write(ctx, op, 8*len(c.IDs), func(t *tx) (err error) {
 		if !c.DryRun {
-			if err := count(t); err != nil {
+			if r, err = count(t); err != nil {
 				return err
 			}
 		}
-		err := t.insertRedrive(&r)
+		err = t.insertRedrive(&r)
 		out = r.Redrive
 		return err
 	})

@@ -33,22 +33,24 @@ func loadLetter(r scanner) (l letter, err error) {
 // concern is what of one endpoint a redrive concerns.
 type concern struct{ total, left int64 }
 
+// concerns are those of a redrive, by endpoint. Up to which dead letter they were counted is in the filter.
+type concerns struct {
+	parts  map[int64]concern
+	filter webhook.RedriveFilter
+}
+
 // RedriveDeliveries begins to send dead deliveries again, or only counts them.
 func (db *DB) RedriveDeliveries(ctx context.Context, c webhook.RedriveCall) (out queue.Redrive, err error) {
-	f := c.Filter()
-	var parts map[int64]concern
-	err = db.read(ctx, "redrive_deliveries", func(t *tx) error { // beside the writer: there may be many
-		parts, err = t.concerned(&c, &f)
-		return err
-	})
+	all, err := lookAhead(ctx, db, "redrive_deliveries", func(t *tx) (concerns, error) { return t.concerned(&c) })
 	if err != nil {
 		return out, err
 	}
+	parts := all.parts
 	r := redrive{
 		Redrive: queue.Redrive{Project: c.Project, Rate: c.Rate, DryRun: c.DryRun, State: queue.Running},
 		QueueID: deliveriesQueue, Canary: c.Canary, Who: c.Who,
 	}
-	if r.Filter, err = json.Marshal(f); err != nil {
+	if r.Filter, err = json.Marshal(all.filter); err != nil {
 		return out, err
 	}
 	err = db.write(ctx, "redrive_deliveries", 64*len(parts), func(t *tx) error {
@@ -91,9 +93,9 @@ func (t *tx) insertParts(r *redrive, parts map[int64]concern) error {
 	return nil
 }
 
-// concerned counts the dead letters that match, by endpoint: the first f.Max of them by id. Up to which those are it keeps in f.
-func (t *tx) concerned(c *webhook.RedriveCall, f *webhook.RedriveFilter) (map[int64]concern, error) {
-	parts, news, total := map[int64]concern{}, map[int64]webhook.PartNews{}, int64(0)
+// concerned counts the dead letters that match, by endpoint: the first c.Max of them by id.
+func (t *tx) concerned(c *webhook.RedriveCall) (concerns, error) {
+	f, parts, news, total := c.Filter(), map[int64]concern{}, map[int64]webhook.PartNews{}, int64(0)
 	for after := int64(0); ; {
 		looked := 0
 		var page []letter
@@ -108,14 +110,14 @@ func (t *tx) concerned(c *webhook.RedriveCall, f *webhook.RedriveFilter) (map[in
 			return err
 		}, c.Project, after, scanRows)
 		if err != nil {
-			return nil, err
+			return concerns{}, err
 		}
 		for _, l := range page {
 			n, known := news[l.endpoint]
 			if !known {
 				e, ok, err := t.endpoint(l.endpoint)
 				if err != nil {
-					return nil, err
+					return concerns{}, err
 				}
 				n = webhook.PartNews{Gone: !ok, Disabled: e.Disabled, Canaries: c.Canary}
 				news[l.endpoint] = n
@@ -126,7 +128,7 @@ func (t *tx) concerned(c *webhook.RedriveCall, f *webhook.RedriveFilter) (map[in
 			parts[l.endpoint] = p
 		}
 		if looked < scanRows || f.Max > 0 && total == f.Max {
-			return parts, nil
+			return concerns{parts, f}, nil
 		}
 	}
 }

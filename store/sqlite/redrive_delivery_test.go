@@ -1,8 +1,13 @@
 package sqlite
 
 import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
 	"testing"
 
+	"github.com/onceward/onceward/idempotency"
 	"github.com/onceward/onceward/ledger"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/webhook"
@@ -63,4 +68,91 @@ func TestRedriveOfAFewAmongMany(t *testing.T) {
 	r.want("of all, at most 20", rd.Total, 20)
 	r.want("b's of them", rd.Moved, r.count("SELECT count(*) FROM messages WHERE gid = ?", b.ID))
 	r.want("parts that go on", r.count("SELECT count(*) FROM redrive_parts WHERE state IN ('waiting', 'canary', 'open')"), 0)
+}
+
+// A redrive under a request key is counted beside the writer too, which others' dead letters would else hold up: the writer never reads one, and
+// publishes while the readers are busy. A replay is answered without a look.
+func TestRedriveUnderAKeyIsCountedBesideTheWriter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.change("INSERT INTO projects (id, name, created_at) VALUES (77, 'other', 0)")
+	for _, project := range []int64{1, 77} {
+		if _, err := r.CreateQueue(t.Context(), queue.Spec{Project: project, Name: "jobs"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.endpoint()
+	r.send(r.names(40)...) // of another project
+	r.endpoint(func(e *webhook.Endpoint) { e.Project = 77 })
+	hash := sha256.Sum256([]byte("mine"))
+	sent, err := r.Send(t.Context(), webhook.NewEvent{Project: 77, EventID: "mine", Type: "a", Payload: []byte("{}"), Hash: hash[:]})
+	r.ok(err)
+	r.ok(sent[0].Err)
+	r.settle(ledger.Permanent, r.take(100)...)
+	r.want("dead", r.count("SELECT count(*) FROM messages WHERE dead_at IS NOT NULL"), 41)
+
+	for name, c := range map[string]struct {
+		begin func(ctx context.Context) (queue.Redrive, error)
+		total int64
+		looks []string // that the writer must not have
+	}{
+		"deliveries": {func(ctx context.Context) (queue.Redrive, error) {
+			return r.RedriveDeliveries(ctx, webhook.RedriveCall{Project: 77, States: []webhook.State{webhook.Failed}, Canary: true, Who: "anna"})
+		}, 1, []string{"redrive_letters"}},
+		"a queue, dry": {func(ctx context.Context) (queue.Redrive, error) {
+			return r.StartRedrive(ctx, queue.RedriveCall{Project: 77, Queue: "jobs", DryRun: true, Who: "anna"})
+		}, 0, []string{"dead_claims", "dead_last"}},
+	} {
+		request := idempotency.Request{Project: 77, Scope: "POST /" + name, Key: "k", Hash: hash[:]}
+		var held []*session
+		for range readers {
+			held = append(held, <-r.reading)
+		}
+		ran, done := make(chan error, 2), make(chan error, 1)
+		var rd queue.Redrive
+		go func() {
+			_, _, err := r.Once(context.Background(), request, func(ctx context.Context) (answer []byte, err error) {
+				rd, err = c.begin(ctx)
+				ran <- err
+				return []byte(`1`), err
+			})
+			done <- err
+		}()
+		if err := <-ran; err != errLookAhead {
+			t.Errorf("%s: within the writer the effect ended with %v, want %v", name, err, errLookAhead)
+		}
+		if p, err := r.Publish(t.Context(), queue.Publish{Project: 1, Queue: "jobs", Body: []byte("1")}); err != nil || p[0].Err != nil {
+			t.Errorf("%s: publish meanwhile: %v, %v", name, p, err)
+		}
+		for _, s := range held {
+			r.reading <- s
+		}
+		r.ok(<-done)
+		r.want(name+": counted", rd.Total, c.total)
+		for _, look := range c.looks {
+			if r.writer.stmts[look] != nil {
+				t.Errorf("%s: the writer has read dead letters, by %s", name, look)
+			}
+		}
+		held = held[:0]
+		for range readers {
+			held = append(held, <-r.reading)
+		}
+		answer, replay, err := r.Once(t.Context(), request, nil)
+		if err != nil || !replay || !slices.Equal(answer, []byte(`1`)) {
+			t.Errorf("%s: again: %s, replay %v, %v", name, answer, replay, err)
+		}
+		for _, s := range held {
+			r.reading <- s
+		}
+	}
+	// What the look refuses is the effect's answer.
+	request := idempotency.Request{Project: 77, Scope: "POST /none", Key: "k", Hash: hash[:]}
+	_, _, err = r.Once(t.Context(), request, func(ctx context.Context) ([]byte, error) {
+		_, err := r.StartRedrive(ctx, queue.RedriveCall{Project: 77, Queue: "none", DryRun: true})
+		return nil, err
+	})
+	if !errors.Is(err, queue.ErrQueueNotFound) {
+		t.Errorf("of a queue that is not there: %v", err)
+	}
 }

@@ -50,16 +50,11 @@ func (t *tx) nest(f func(*tx) error) error {
 		return err
 	}
 	t.depth++
-	after, reserved, wakes := len(t.after), len(t.reserved), len(t.wakes)
-	tallies, delays := slices.Clone(t.tallies), slices.Clone(t.delays)
+	was := t.marks()
 	err := guard(t, f)
 	t.depth--
 	if err != nil {
-		t.after, t.wakes = t.after[:after], t.wakes[:wakes]
-		t.tallies, t.delays = tallies, delays
-		clear(t.db.granted)
-		t.unreserve(reserved)
-		t.queuesChanged()
+		t.putBack(was)
 		if _, e := t.exec("ROLLBACK TO " + name); e != nil {
 			t.undone = true
 			return errors.Join(err, e)
@@ -71,6 +66,26 @@ func (t *tx) nest(f func(*tx) error) error {
 	}
 	t.undone = t.undone || undoes(err)
 	return err
+}
+
+// marks are what a transaction knows in memory of what it did.
+type marks struct {
+	after, reserved, wakes int
+	tallies                []tally
+	delays                 []delayed
+}
+
+func (t *tx) marks() marks {
+	return marks{len(t.after), len(t.reserved), len(t.wakes), slices.Clone(t.tallies), slices.Clone(t.delays)}
+}
+
+// putBack makes them what they were, since what was done after that is undone, or was only begun.
+func (t *tx) putBack(m marks) {
+	t.after, t.wakes = t.after[:m.after], t.wakes[:m.wakes]
+	t.tallies, t.delays = m.tallies, m.delays
+	clear(t.db.granted)
+	t.unreserve(m.reserved)
+	t.queuesChanged()
 }
 
 // onCommit has f run once the transaction is committed; never if it is undone.

@@ -3,6 +3,11 @@ package main
 // ofActs are the guards of what persons do: redrives, and keys of the API.
 var ofActs = []mutant{
 	{
+		id: "redrive-counts-beside", holds: "I15", out: "what a redrive concerns is counted beside the writer, under a request key too (on the other there is no one writer)",
+		edits:  []edit{{file: "store/sqlite/once.go", old: "case a == nil:", new: "case a != nil || a == nil:"}},
+		caught: alone("store/sqlite", "TestRedriveUnderAKeyIsCountedBesideTheWriter", "the writer has read dead letters"),
+	},
+	{
 		id: "redrive-anew", holds: "I12", out: "a redriven message begins with no receive counted",
 		edits:  []edit{{file: "queue/rules.go", old: "r.Receives, r.Leased, r.Open = 0, false, false", new: "r.Leased, r.Open = false, false"}},
 		caught: suite("redrive", "I12: a redrive moves all that was there, each to where it came from, anew", "count: 2, want 1"),
