@@ -53,10 +53,7 @@ func (e *sqlEngine) end() {
 }
 
 func (e *sqlEngine) commit(_ context.Context, tx *sql.Tx) error {
-	err := tx.Commit()
-	if err != nil {
-		tx.Rollback() // a commit that SQLite refused leaves the transaction open
-	}
+	err := tx.Commit() // refused or not, tx is over with it: what SQLite leaves open then, its drivers roll back
 	e.end()
 	return err
 }

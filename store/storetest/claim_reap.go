@@ -19,6 +19,7 @@ var reapTests = []named{
 	{"a definite try has no window", reapWindowDefinite},
 	{"I8: a retry older than the ledger's memory ends", reapTooOld},
 	{"reaping goes in bounded steps", reapBounded},
+	{"what a person sent back, as old as it is, keeps no other key from the reaper", reapPastReopened},
 	{"H-Q16: a reaper acts only on what it saw", reapRace},
 	{"I16: with nobody left, every key comes to rest", reapRest},
 	{"a person says done, retry or failed of a stuck key", resolveStuck},
@@ -144,6 +145,39 @@ func reapBounded(r *rig) {
 	want(r, "moved, counted", r.count("SELECT count(*) FROM "+r.claims+" WHERE state = 'retry'"), 10)
 	r.reap()
 	want(r, "moved at last", r.count("SELECT count(*) FROM "+r.claims+" WHERE state = 'retry'"), 25)
+}
+
+func reapPastReopened(r *rig) {
+	const page = 200
+	turns := r.now().Add(4 * time.Second) // long enough for the claims
+	from := func(at time.Time) func(*ledger.Call) {
+		return func(c *ledger.Call) { c.OriginAt = at.Add(-ledger.Memory) }
+	}
+	var calls []ledger.Call
+	for i := range page {
+		calls = append(calls, r.call(itoa(int64(i)), from(turns.Add(-time.Second))))
+	}
+	var words []ledger.Word
+	for _, a := range r.claimAll(calls...) {
+		want(r, "verdict", a.Verdict, ledger.Granted)
+		words = append(words, word(a, ledger.Permanent))
+	}
+	old := word(r.ask(r.call("old", from(turns)), ledger.Granted), ledger.Definite)
+	old.RetryIn = time.Hour
+	_, err := r.SettleClaims(r.ctx, append(words, old)...)
+	r.ok(err)
+	for _, c := range calls {
+		_, err := r.ReopenClaim(r.ctx, c.Project, scope, c.Key, "a person")
+		r.ok(err)
+	}
+	r.past(turns)
+	r.expired(r.call("lost"))
+	n, err := r.ReapClaims(r.ctx, page)
+	r.ok(err)
+	want(r, "moved", n, 2)
+	want(r, "of the lost holder, state", r.find("lost").State, ledger.Retry)
+	want(r, "of what is too old, state", r.find("old").State, ledger.Failed)
+	want(r, "of what was sent back, state", r.find("0").State, ledger.Retry)
 }
 
 // river#1302.

@@ -53,6 +53,17 @@ var ofKeys = []mutant{
 		caught: suite("reaping", "a live holder is left alone", "state: retry, want "),
 	},
 	{
+		id: "reap-past-reopened", holds: "I5, I16", out: "what a person sent back, as old as it is, takes no other key's place in the reaper's page",
+		edits: []edit{
+			{file: "store/sqldb/sql/sqlite/reap.sql", old: " AND (tries > 0 OR next_at < ?3)", new: ""},
+			{file: "store/sqldb/sql/postgres/reap.sql", old: "     AND (tries > 0 OR next_at < statement_timestamp() - $2::float8 * interval '1 s') ORDER", new: "     ORDER"},
+		},
+		caught: []catch{
+			{"", "store/sqldb", "TestSuite/sqlite/reaping/what a person sent back, as old as it is, keeps no other key from the reaper", "moved: 0, want 2"},
+			{"", "store/sqldb", "TestSuite/postgres/reaping/what a person sent back, as old as it is, keeps no other key from the reaper", "moved: 1, want 2"},
+		},
+	},
+	{
 		id: "retry-waits", holds: "I5, H-L02", out: "a key that waits for its next try is not granted before",
 		edits: []edit{{
 			file: "ledger/rules.go", old: "\tcase c.State == Retry && c.NextAt.After(now):\n", new: "\tcase c.State == Retry && c.NextAt.After(now) && c.GrantID == g.GrantID:\n",
