@@ -90,7 +90,8 @@ func noRoom(what string) error {
 
 // readBody reads the body into buf, as there is room for it.
 func (c *call) readBody(buf *bytes.Buffer) error {
-	body, size, start := http.MaxBytesReader(c.w, c.r.Body, maxBody), c.r.ContentLength, time.Now()
+	start := time.Now()
+	body, size := http.MaxBytesReader(c.w, c.r.Body, maxBody), c.r.ContentLength
 	if size > maxBody {
 		c.readOn(size)
 		return tooLarge()
@@ -116,7 +117,11 @@ func (c *call) readBody(buf *bytes.Buffer) error {
 		if err := c.more(int64(step), size-int64(buf.Len())); err != nil {
 			return err
 		}
-		grow(buf, step, int(size))
+		if c.rest > 0 {
+			grow(buf, int(size)-buf.Len(), int(size)) // it has the room: to grow by and by would cost as much again in copies
+		} else {
+			grow(buf, step, int(size))
+		}
 		// Of a server that knows no deadlines there are none.
 		until := paced(start.Add(c.waited), buf.Len())
 		_ = control.SetReadDeadline(until)
