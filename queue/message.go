@@ -94,6 +94,8 @@ type Message struct {
 	Group   string
 	Body    []byte
 	Headers map[string]string
+
+	LookedAt time.Time // of a list: when, by the database's clock, it was seen so; its status then is Status(LookedAt)
 }
 
 // Status of a message.

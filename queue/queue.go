@@ -119,7 +119,7 @@ func (s Spec) CheckSettings() error {
 		return err
 	}
 	if s.Retention != nil && (*s.Retention < 24*time.Hour || *s.Retention > MaxRetention) {
-		return fault.Invalid("/message_retention_days", "message_retention_days is %g; it must be 1 to 30", s.Retention.Hours()/24)
+		return fault.Invalid("/message_retention_days", "message_retention_days is %g; it must be 1 to 30", s.Retention.Seconds()/86400)
 	}
 	return durationIn("/dedup_window_seconds", s.DedupWindow, MinDedupWindow, MaxDedupWindow)
 }

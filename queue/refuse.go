@@ -81,7 +81,7 @@ func (s Spec) differs(q Queue) string {
 	case s.Visibility != nil && *s.Visibility != q.Visibility:
 		return says("visibility_timeout_default", q.Visibility.Seconds(), s.Visibility.Seconds())
 	case s.Retention != nil && *s.Retention != q.Retention:
-		return says("message_retention_days", q.Retention.Hours()/24, s.Retention.Hours()/24)
+		return says("message_retention_days", q.Retention.Seconds()/86400, s.Retention.Seconds()/86400)
 	case s.DedupWindow != nil && *s.DedupWindow != q.DedupWindow:
 		return says("dedup_window_seconds", q.DedupWindow.Seconds(), s.DedupWindow.Seconds())
 	}

@@ -146,7 +146,7 @@ func (r *Row) Settle(now time.Time, s Settle, g Group, dlq DLQ) (Settled, Change
 		if !s.HasDelay {
 			delay = Backoff(r.Receives)
 		}
-		if s.Error != "" && r.DeadAt.IsZero() {
+		if s.Error != "" && r.counts() {
 			r.LastError = s.Error
 		}
 		r.VisibleAt = now.Add(delay)

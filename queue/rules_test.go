@@ -157,6 +157,23 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// In a DLQ a nack says nothing of the message, whether that was dead-lettered or published there.
+func TestNackInADLQLeavesTheLastError(t *testing.T) {
+	t.Parallel()
+	published, letter, other := fresh(Unlimited), fresh(1), fresh(3)
+	letter.DeadLetter(t0, dead, "why it died")
+	for name, c := range map[string]struct {
+		row  Row
+		want string
+	}{"published there": {published, ""}, "dead-lettered": {letter, "why it died"}, "in another queue": {other, "another"}} {
+		r := c.row
+		r.Receive(t0, time.Minute)
+		if out, _ := r.Settle(t0, Settle{Verb: Nack, Lease: r.Lease, HasDelay: true, Error: "another"}, Group{}, dead); !out.Applied || r.LastError != c.want {
+			t.Errorf("%s: applied %v, last error %q, want %q", name, out.Applied, r.LastError, c.want)
+		}
+	}
+}
+
 // A lease is over at its end, not after it.
 func TestLapseAtItsEnd(t *testing.T) {
 	t.Parallel()

@@ -39,10 +39,11 @@ type Store interface {
 	Receive(ctx context.Context, r Receive) ([]Message, error)
 	// Settle applies receipts' acts.
 	Settle(ctx context.Context, items ...Settle) ([]Settled, error)
-	// Messages looks at a queue's messages by id, oldest first, of a status if one is given. next is where to go on; 0 at the end. A page
-	// may hold fewer than asked for and still have a next: the rows looked at are bounded.
+	// Messages looks at a queue's messages by id, oldest first, of a status if one is given, as they all were at one moment (LookedAt). next is where to go
+	// on; 0 at the end. A page may hold fewer than asked for and still have a next: the rows looked at are bounded, and the bodies, by MaxReceiveBytes (one
+	// always goes).
 	Messages(ctx context.Context, project int64, name string, s Status, p Page) (m []Message, next int64, err error)
-	// DeadLetters looks at the dead letters that came from a queue, oldest first by id.
+	// DeadLetters looks at the dead letters that came from a queue, as Messages does.
 	DeadLetters(ctx context.Context, project int64, source string, p Page) (m []Message, next int64, err error)
 	// QueueStats counts: exact to 10,000, bounded in time at any depth.
 	QueueStats(ctx context.Context, project int64, name string) (Stats, error)

@@ -82,8 +82,8 @@ func TestReceivePlansUseIndexes(t *testing.T) {
 		sql  string
 		args []any
 	}{
-		{"plain", receivePlainSQL, []any{q.ID, 10, 60.0, make([]time.Time, 10)}},
-		{"group", receiveGroupSQL, []any{q.ID, 10, 60.0, 25, make([]time.Time, 10), time.Time{}}},
+		{"plain", receivePlainSQL, []any{q.ID, 10, 60.0, make([]time.Time, 10), 0}},
+		{"group", receiveGroupSQL, []any{q.ID, 10, 60.0, 25, make([]time.Time, 10), 0, time.Time{}}},
 		{"lapse", lapseSQL, []any{100, time.Time{}}},
 		{"last tries", sweepLastTriesSQL, []any{100, time.Time{}, int64(0)}},
 	} {

@@ -52,7 +52,7 @@ func groupRowBehindASnapshot(t *testing.T, fifo bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	receiveSQL, base := receiveGroupSQL, []any{q.ID, 1, 60.0, 4, make([]time.Time, 10)}
+	receiveSQL, base := receiveGroupSQL, []any{q.ID, 1, 60.0, 4, make([]time.Time, 10), 0}
 	if fifo {
 		receiveSQL, base = receiveFIFOSQL, base[:4:4]
 	}

@@ -71,7 +71,7 @@ func TestReceiveGroupsBehindASnapshot(t *testing.T) {
 	}
 	publish(t, db, backlog...)
 	look := func() float64 {
-		return buffers(t, db, receiveGroupSQL, q.ID, 40, 60.0, 4, make([]time.Time, 10), time.Time{})
+		return buffers(t, db, receiveGroupSQL, q.ID, 40, 60.0, 4, make([]time.Time, 10), 0, time.Time{})
 	}
 	var first float64
 	for round := range 41 {

@@ -105,7 +105,7 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 		seen = db.hub.seen(id)
 		var low []time.Time
 		low, fullLook = db.lows.of(id, false)
-		b.Queue(receiveKnownSQL, id, r.Max, seconds(r.Visibility), low, r.Project, r.Queue, q.from).Query(func(rows pgx.Rows) (err error) {
+		b.Queue(receiveKnownSQL, id, r.Max, seconds(r.Visibility), low, 0, r.Project, r.Queue, q.from).Query(func(rows pgx.Rows) (err error) {
 			q.got, err = scanReceived(rows, r, nil)
 			return err
 		})
@@ -165,14 +165,9 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 	}
 	bytes := 0
 	for range groupRounds {
-		left := r.Max - len(out)
-		visits := min(left, max(25, left/10))
-		if q.fifo {
-			visits = left // each gives one at most
-		}
 		low, full := db.lows.of(q.id, false)
 		start := time.Now()
-		got, err := db.visitGroups(ctx, q, r, left, max(4, visits), low, len(out) == 0)
+		got, err := db.visitGroups(ctx, q, r, visit{limit: r.Max - len(out), low: low, bytes: bytes, sure: len(out) == 0})
 		if err != nil {
 			if len(out) > 0 {
 				return out, nil // what is leased is handed out
@@ -200,11 +195,22 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 	return out, nil
 }
 
-// visitGroups is a look at groups. One that began at the mark of their turns is, if sure says so, made again from their beginning when it got nothing.
-func (db *DB) visitGroups(ctx context.Context, q receiveQueue, r queue.Receive, limit, groups int, low []time.Time, sure bool) (got []received, err error) {
-	sql, args := receiveGroupSQL, []any{q.id, limit, q.lease, groups, low}
-	if q.fifo {
-		sql, args = receiveFIFOSQL, args[:4:4]
+// visit is one look of a receive.
+type visit struct {
+	limit int
+	bytes int // of bodies that the receive has already
+
+	// Of groups.
+	low  []time.Time // of the ungrouped
+	sure bool        // one that began at the mark of the groups' turns is made again from their beginning when it got nothing
+}
+
+// visitGroups is a look at groups.
+func (db *DB) visitGroups(ctx context.Context, q receiveQueue, r queue.Receive, v visit) (got []received, err error) {
+	groups := max(4, min(v.limit, max(25, v.limit/10)))
+	sql, args := receiveGroupSQL, []any{q.id, v.limit, q.lease, groups, v.low, v.bytes}
+	if q.fifo { // each gives one at most, in one look
+		sql, args = receiveFIFOSQL, []any{q.id, v.limit, q.lease, max(4, v.limit)}
 	}
 	for again := false; ; again = true {
 		turn, full := db.turns.of(q.id, again)
@@ -223,7 +229,7 @@ func (db *DB) visitGroups(ctx context.Context, q receiveQueue, r queue.Receive, 
 				}
 			})
 		}
-		if len(got) > 0 || full || !sure {
+		if len(got) > 0 || full || !v.sure {
 			return got, nil
 		}
 	}
@@ -232,18 +238,18 @@ func (db *DB) visitGroups(ctx context.Context, q receiveQueue, r queue.Receive, 
 // receivePlain adds ungrouped messages to out. Of a queue with groups it is the rest: the group that stands for the
 // ungrouped may have been at another receive.
 func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive, out *[]queue.Message) error {
-	left := r.Max - len(*out)
-	if left <= 0 || len(*out) > 0 && bodyBytes(*out) >= queue.MaxReceiveBytes/2 {
+	v := visit{limit: r.Max - len(*out), bytes: bodyBytes(*out)}
+	if v.limit <= 0 || v.bytes >= queue.MaxReceiveBytes/2 {
 		return nil
 	}
 	var got []received
 	var full bool
 	var err error
 	if !q.looked {
-		got, full, err = db.lookPlain(ctx, q, r, left, false)
+		got, full, err = db.lookPlain(ctx, q, r, v, false)
 	}
 	if err == nil && !full && len(got) == 0 && len(*out) == 0 && (!r.Waits || db.lows.rested(q.id)) {
-		got, _, err = db.lookPlain(ctx, q, r, left, true)
+		got, _, err = db.lookPlain(ctx, q, r, v, true)
 	}
 	if err != nil {
 		if len(*out) > 0 {
@@ -257,10 +263,10 @@ func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive,
 	return nil
 }
 
-func (db *DB) lookPlain(ctx context.Context, q receiveQueue, r queue.Receive, limit int, again bool) (got []received, full bool, err error) {
+func (db *DB) lookPlain(ctx context.Context, q receiveQueue, r queue.Receive, v visit, again bool) (got []received, full bool, err error) {
 	low, full := db.lows.of(q.id, again)
 	start := time.Now()
-	if got, err = db.receiveRows(ctx, r, nil, receivePlainSQL, q.id, limit, q.lease, low); err == nil {
+	if got, err = db.receiveRows(ctx, r, nil, receivePlainSQL, q.id, v.limit, q.lease, low, v.bytes); err == nil {
 		db.lows.saw(q.id, full, time.Since(start), got)
 	}
 	return got, full, err

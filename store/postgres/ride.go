@@ -57,7 +57,7 @@ func (db *DB) rides(ctx context.Context, p *publishing) (out []*ride) {
 func (db *DB) queueRides(b *pgx.Batch, rides []*ride) {
 	for _, r := range rides {
 		from, _ := db.wakes.of(namedQueue{r.receive.Project, r.receive.Queue})
-		b.Queue(receiveKnownSQL, r.queue, r.receive.Max, seconds(r.receive.Visibility), r.low, r.receive.Project, r.receive.Queue, from).Query(func(rows pgx.Rows) (err error) {
+		b.Queue(receiveKnownSQL, r.queue, r.receive.Max, seconds(r.receive.Visibility), r.low, 0, r.receive.Project, r.receive.Queue, from).Query(func(rows pgx.Rows) (err error) {
 			r.received, err = scanReceived(rows, r.receive, nil)
 			return err
 		})

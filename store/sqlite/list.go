@@ -44,7 +44,7 @@ func (db *DB) DeadLetters(ctx context.Context, project int64, source string, p q
 	return out, next, err
 }
 
-// page reads rows past p.After until p.Limit of them are wanted or lookMax were looked at.
+// page reads rows past p.After until p.Limit of them are wanted, lookMax were looked at, or their bodies are 8 MiB.
 func (t *tx) page(statement string, of int64, p queue.Page, want func(*queue.Row) bool) (out []queue.Message, next int64, err error) {
 	limit, looked, last := pageSize(p), 0, p.After
 	err = t.each(statement, func(s scanner) error {
@@ -58,14 +58,22 @@ func (t *tx) page(statement string, of int64, p queue.Page, want func(*queue.Row
 		}
 		looked, last = looked+1, m.ID
 		if want(&m.Row) {
+			m.LookedAt = t.now
 			out = append(out, m)
 		}
 		return nil
 	}, of, p.After, lookMax+1)
+	if err != nil {
+		return nil, 0, err
+	}
+	bytes := 0
 	for i := range out {
-		if err == nil {
-			err = t.message(out[i].ID, &out[i])
+		if err := t.message(out[i].ID, &out[i]); err != nil {
+			return nil, 0, err
+		}
+		if bytes += len(out[i].Body); i > 0 && bytes > queue.MaxReceiveBytes {
+			return out[:i], out[i-1].ID, nil
 		}
 	}
-	return out, next, err
+	return out, next, nil
 }

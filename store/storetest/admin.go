@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +26,9 @@ var adminTests = []named{
 	{"a publish while its queue is deleted is refused or deleted with it, never left", deleteRace},
 	{"a purge takes all that is there, in flight too, and counts it", purge},
 	{"a page of messages goes on where the last ended", messagesPaged},
+	{"a page of messages ends at its bytes, and goes on", pageBytes},
 	{"messages are listed by status", messagesByStatus},
+	{"I14: a list says when it was made, by the database's clock", listedAt},
 	{"settings survive a restart", settingsSurvive},
 }
 
@@ -264,6 +267,63 @@ func messagesPaged(r *rig) {
 	}
 	_, _, err := r.Messages(r.ctx, 1, "gone", "", queue.Page{Limit: 4})
 	want(r, "not found", errors.Is(err, queue.ErrQueueNotFound), true)
+}
+
+func pageBytes(r *rig) {
+	r.queue("jobs")
+	big := slices.Repeat([]byte("7"), queue.MaxPayload)
+	var all []int64
+	for range 40 {
+		all = append(all, r.publish(queue.Publish{Queue: "jobs", Body: big})...)
+	}
+	listed := func(what string, list func(queue.Page) ([]queue.Message, int64, error)) {
+		var got []int64
+		for after := int64(0); ; {
+			l, next, err := list(queue.Page{After: after, Limit: 500})
+			r.ok(err)
+			bytes := 0
+			for _, m := range l {
+				bytes += len(m.Body)
+			}
+			if bytes == 0 || bytes > queue.MaxReceiveBytes {
+				r.Errorf("%s: %d bytes in one page, want 1 to %d", what, bytes, queue.MaxReceiveBytes)
+			}
+			got = append(got, ids(l)...)
+			if after = next; next == 0 || len(got) > len(all) {
+				break
+			}
+		}
+		if !slices.Equal(got, all) {
+			r.Errorf("%s: listed %v, want each once: %v", what, got, all)
+		}
+	}
+	listed("messages", func(p queue.Page) ([]queue.Message, int64, error) { return r.Messages(r.ctx, 1, "jobs", "", p) })
+	for dead := 0; dead < len(all); {
+		l := r.receive("jobs", 40, time.Minute)
+		for _, m := range l {
+			s := act(queue.Nack, m)
+			s.DeadLetter = true
+			r.applied(s)
+		}
+		if dead += len(l); len(l) == 0 {
+			r.Fatalf("%d received of %d", dead, len(all))
+		}
+	}
+	listed("dead letters", func(p queue.Page) ([]queue.Message, int64, error) { return r.DeadLetters(r.ctx, 1, "jobs", p) })
+}
+
+func listedAt(r *rig) {
+	r.queue("jobs")
+	id := r.publish(queue.Publish{Queue: "jobs"})[0]
+	before := r.now().Truncate(time.Microsecond) // as times are stored
+	at := r.row("jobs", id).LookedAt
+	if after := r.now(); at.Before(before) || at.After(after) {
+		r.Errorf("listed at %v, want between %v and %v", at, before, after)
+	}
+	r.kill("jobs", "no")
+	if m := r.dead("jobs"); len(m) != 1 || m[0].LookedAt.Before(at) {
+		r.Errorf("dead letters %v, want one that was listed after %v", m, at)
+	}
 }
 
 func messagesByStatus(r *rig) {

@@ -165,6 +165,12 @@ func dlqCountsNothing(r *rig) {
 	}
 	r.past(r.soon("jobs-dlq", 30*time.Millisecond).VisibleAt)
 	r.sweep()
+	there := r.publish(queue.Publish{Queue: "jobs-dlq", Priority: 9})[0]
+	s := act(queue.Nack, r.soon("jobs-dlq", time.Minute))
+	s.HasDelay, s.Delay, s.Error = true, time.Hour, "another"
+	r.applied(s)
+	want(r, "nacked", s.ID, there)
+	want(r, "error of what was published there", r.row("jobs-dlq", there).LastError, "")
 	after := r.row("jobs-dlq", id)
 	want(r, "count", after.Receives, before.Receives)
 	want(r, "error", after.LastError, "why it died")

@@ -18,6 +18,7 @@ var receiveTests = []named{
 	{"visibility defaults to the queue's", visibilityDefault},
 	{"a receive takes at most what was asked for", receiveMax},
 	{"a receive ends early at its bytes, and one always goes", receiveBytes},
+	{"a receive of many groups ends at the same bytes", receiveBytesOfGroups},
 	{"a receive of a queue that is not there is told so", receiveNoQueue},
 	{"groups take turns, the ungrouped being one of them", fairGroups},
 	{"a fair group has no limit in flight", fairNoLimit},
@@ -143,6 +144,31 @@ func receiveBytes(r *rig) {
 	want(r, "in flight", r.count("SELECT count(*) FROM messages WHERE leased"), int64(len(l)))
 	want(r, "messages", s.Messages, 40)
 	want(r, "received next", len(r.receive("jobs", 100, time.Minute)) > 0, true)
+}
+
+// What the first groups have is no more than half the bytes, so that a store which looks at groups in rounds makes another.
+func receiveBytesOfGroups(r *rig) {
+	r.queue("jobs")
+	for i := range 60 {
+		size := 160_000
+		if i >= 25 {
+			size = 250_000
+		}
+		r.publish(queue.Publish{Queue: "jobs", Group: "g" + itoa(int64(i)), Body: slices.Repeat([]byte("7"), size)})
+	}
+	seen := map[int64]int{}
+	for n := 0; n < 60 && len(seen) < 60; n++ {
+		bytes := 0
+		for _, m := range r.receive("jobs", 60, time.Minute) {
+			bytes += len(m.Body)
+			seen[m.ID]++
+		}
+		if bytes == 0 || bytes > queue.MaxReceiveBytes {
+			r.Errorf("receive %d: %d bytes of groups in one receive, want 1 to %d", n+1, bytes, queue.MaxReceiveBytes)
+		}
+	}
+	want(r, "received", len(seen), 60)
+	want(r, "in flight", r.count("SELECT count(*) FROM messages WHERE leased"), 60)
 }
 
 func receiveNoQueue(r *rig) {

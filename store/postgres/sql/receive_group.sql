@@ -1,7 +1,7 @@
--- $1 queue id, $2 limit, $3 lease_s, $4 groups to visit, $5 low of the ungrouped as in receive_plain.sql, $6 the turn at which to begin. Groups take turns: next_at is a group's turn, and since when it has work. The group ''
+-- $1 queue id, $2 limit, $3 lease_s, $4 groups to visit, $5 low of the ungrouped as in receive_plain.sql, $6 bytes as its $5, $7 the turn at which to begin. Groups take turns: next_at is a group's turn, and since when it has work. The group ''
 -- stands for all ungrouped messages. Waits for nobody: groups and messages are taken with SKIP LOCKED. The rule is queue.Row.Receive.
 WITH s0 AS MATERIALIZED (                       -- as they are seen before any is locked
-  SELECT id, tick, next_at FROM groups WHERE queue = $1 AND runnable AND next_at <= now() AND next_at >= $6 ORDER BY next_at, id LIMIT $4::int + 50
+  SELECT id, tick, next_at FROM groups WHERE queue = $1 AND runnable AND next_at <= now() AND next_at >= $7 ORDER BY next_at, id LIMIT $4::int + 50
 ), r AS MATERIALIZED (
   SELECT g.id, name, name = '' AS plain, slots - in_flight AS free, wake_xid, g.next_at, least(low, g.next_at) AS low, s0.tick
   FROM s0 JOIN groups g ON g.id = s0.id AND g.tick >= s0.tick
@@ -25,8 +25,8 @@ WITH s0 AS MATERIALIZED (                       -- as they are seen before any i
   LIMIT $2
 ), s AS MATERIALIZED (
   SELECT c.*, coalesce((SELECT octet_length(b.body) FROM bodies b WHERE b.id = c.id), 0) AS size FROM c
-), t AS MATERIALIZED (                       -- ends at 8 MiB of bodies, save that one always goes
-  SELECT * FROM (SELECT s.*, row_number() OVER w AS n, sum(s.size) OVER w AS total FROM s WINDOW w AS (ORDER BY turn, prio DESC, vis, id)) x
+), t AS MATERIALIZED (                       -- ends at 8 MiB of bodies, save that the receive's first always goes
+  SELECT * FROM (SELECT s.*, row_number() OVER w + $6::bigint AS n, sum(s.size) OVER w + $6::bigint AS total FROM s WINDOW w AS (ORDER BY turn, prio DESC, vis, id)) x
   WHERE n = 1 OR total <= 8388608
 ), u AS (
   UPDATE messages m SET vis = now() + $3 * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
