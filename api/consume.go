@@ -35,7 +35,7 @@ func (c *call) consume() (any, error) {
 	if err := r.Wait.in("/wait_seconds", 0, queue.MaxWait); err != nil {
 		return nil, err
 	}
-	m, err := c.receive(queue.Receive{Project: c.project, Queue: name, Max: int(or(r.Max, 1)), Visibility: r.Visibility.d}, r.Wait.d)
+	m, err := c.receive(queue.Receive{Project: c.project, Queue: name, Max: int(or(r.Max, whole{n: 1}).n), Visibility: r.Visibility.d}, r.Wait.d)
 	if err != nil {
 		return nil, err
 	}

@@ -91,8 +91,6 @@ func expected(t reflect.Type) string {
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Float64:
-		return "a number that a double can hold"
 	case reflect.Slice:
 		return "a list"
 	case reflect.Map, reflect.Struct:
@@ -109,10 +107,15 @@ func valueAt(e *json.SemanticError, body []byte) string {
 		rest := bytes.TrimLeft(body[from:], " \t\r\n:,")
 		v, _ = jsontext.NewDecoder(bytes.NewReader(rest)).ReadValue()
 	}
-	s := strings.ToValidUTF8(string(v), "\ufffd")
-	if s == "" {
+	if len(v) == 0 {
 		return "of another type"
 	}
+	return clipped80(v)
+}
+
+// clipped80 gives the beginning of a value, as the client wrote it.
+func clipped80(v jsontext.Value) string {
+	s := strings.ToValidUTF8(string(v), "\ufffd")
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}

@@ -154,7 +154,7 @@ type redriveDeliveriesRequest struct {
 	From       moment          `json:"from"`
 	To         moment          `json:"to"`
 	Max        *whole          `json:"max"`
-	Rate       *float64        `json:"rate_per_second"`
+	Rate       optionalNumber  `json:"rate_per_second"`
 	DryRun     bool            `json:"dry_run"`
 	Canary     *bool           `json:"canary"`
 }
@@ -167,7 +167,7 @@ func (c *call) redriveDeliveries() (any, error) {
 	}
 	in := webhook.RedriveCall{
 		Project: c.project, Tenant: or(r.Tenant, ""), States: r.States, From: r.From.Time, To: r.To.Time,
-		Max: int64(or(r.Max, 0)), Rate: or(r.Rate, 0), DryRun: r.DryRun, Canary: or(r.Canary, true), Who: c.who(),
+		Max: or(r.Max, whole{}).n, Rate: r.Rate.f, DryRun: r.DryRun, Canary: or(r.Canary, true), Who: c.who(),
 	}
 	if err := checkRedrive(&r); err != nil {
 		return nil, err

@@ -28,10 +28,10 @@ func (c *call) deadLetters() (any, error) {
 
 type redriveRequest struct {
 	keyed
-	Max    *whole   `json:"max_messages"`
-	IDs    []string `json:"message_ids"`
-	Rate   *float64 `json:"rate_per_second"`
-	DryRun bool     `json:"dry_run"`
+	Max    *whole         `json:"max_messages"`
+	IDs    []string       `json:"message_ids"`
+	Rate   optionalNumber `json:"rate_per_second"`
+	DryRun bool           `json:"dry_run"`
 }
 
 // startRedrive begins to send a queue's dead letters back to it.
@@ -50,7 +50,7 @@ func (c *call) startRedrive() (any, error) {
 	if err := rateIn("/rate_per_second", r.Rate); err != nil {
 		return nil, err
 	}
-	in := queue.RedriveCall{Project: c.project, Queue: name, Max: int64(or(r.Max, 0)), Rate: or(r.Rate, 0), DryRun: r.DryRun, Who: c.who()}
+	in := queue.RedriveCall{Project: c.project, Queue: name, Max: or(r.Max, whole{}).n, Rate: r.Rate.f, DryRun: r.DryRun, Who: c.who()}
 	if in.IDs, err = c.messageIDs(r.IDs); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/onceward/onceward/internal/fault"
@@ -36,7 +37,7 @@ func (r *endpointRequest) spec() (webhook.EndpointSpec, error) {
 		Rate: r.Rate.ptr(), RateNone: r.Rate.null,
 	}
 	if r.MaxInFlight != nil {
-		s.MaxInFlight = new(int(*r.MaxInFlight))
+		s.MaxInFlight = new(int(r.MaxInFlight.n))
 	}
 	if r.Headers != nil {
 		s.Headers = new(r.Headers.plain())
@@ -48,7 +49,38 @@ func (r *endpointRequest) spec() (webhook.EndpointSpec, error) {
 		}
 		s.Ladder = &rungs
 	}
+	if err := r.inRange(); err != nil {
+		return s, err
+	}
 	return s, notEmpty(r.Tenant)
+}
+
+const (
+	maxTimeout  = 30 * time.Second
+	maxRung     = 7 * 24 * time.Hour
+	maxInFlight = 1000
+)
+
+// inRange refuses numbers out of range, as they came.
+func (r *endpointRequest) inRange() error {
+	if err := r.Timeout.in("/timeout_seconds", time.Second, maxTimeout); err != nil {
+		return err
+	}
+	if w := r.Window; w.given && (w.d < ledger.MinWindow || w.d > ledger.MaxWindow) {
+		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is %s; it must be 1 to %d, or null (for ever)", w.raw, int(ledger.MaxWindow.Seconds()))
+	}
+	for i, d := range or(r.Ladder, nil) {
+		if err := d.in("/retry_ladder/"+strconv.Itoa(i), time.Second, maxRung); err != nil {
+			return err
+		}
+	}
+	if err := wholeIn("/max_in_flight", r.MaxInFlight, 1, maxInFlight); err != nil {
+		return err
+	}
+	if v := r.Rate; v.given && !(v.f > 0 && v.f <= maxRate) {
+		return fault.Invalid("/rate_per_second", "rate_per_second is %s; it must be above 0 and at most %d, or null (no limit)", v.raw, maxRate)
+	}
+	return nil
 }
 
 func (c *call) createEndpoint() (any, error) {

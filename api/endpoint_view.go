@@ -70,6 +70,7 @@ type endpointTest struct {
 type optionalNumber struct {
 	given, null bool
 	f           float64
+	raw         string
 }
 
 // UnmarshalJSONFrom reads a number or null.
@@ -83,11 +84,8 @@ func (n *optionalNumber) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		*n = optionalNumber{null: true}
 		return nil
 	case '0':
-		f, err := strconv.ParseFloat(string(v), 64)
-		if err != nil {
-			return valueError(v, "a number that a double can hold")
-		}
-		*n = optionalNumber{given: true, f: f}
+		f, _ := strconv.ParseFloat(string(v), 64) // infinite if no double holds it
+		*n = optionalNumber{given: true, f: f, raw: clipped80(v)}
 		return nil
 	}
 	return valueError(v, "a number, or null for none")

@@ -34,10 +34,14 @@ func (k *heldKey) name() (scope, key string, err error) {
 // held is name with the fence, which is required too.
 func (k *heldKey) held() (scope, key string, fence int64, err error) {
 	scope, key, err = k.name()
-	if err == nil && k.Fence == nil {
+	switch {
+	case err != nil:
+	case k.Fence == nil:
 		err = fault.Invalid("/fence", "fence is required: that of the grant, as claim answered it")
+	case k.Fence.raw != "":
+		err = fault.Invalid("/fence", "fence is %v; it must be that of a grant, 1 or more and of at most 64 bits", *k.Fence)
 	}
-	return scope, key, int64(or(k.Fence, 0)), err
+	return scope, key, or(k.Fence, whole{}).n, err
 }
 
 type beginRequest struct {
@@ -87,6 +91,9 @@ func (c *call) beginKey() (any, error) {
 	if r.Lease.given {
 		b.Lease = r.Lease.d
 	}
+	if err := r.Lease.in("/lease_seconds", ledger.MinLease, ledger.MaxLease); err != nil {
+		return nil, err
+	}
 	if err := b.Check(); err != nil {
 		return nil, err
 	}
@@ -128,6 +135,9 @@ func (c *call) failKey() (any, error) {
 	case ledger.Succeeded:
 		return nil, fault.Invalid("/kind", "kind is %q, which is no failure", ledger.Succeeded).WithHint("POST /v1/ledger/complete says that it succeeded")
 	}
+	if err := r.RetryIn.in("/retry_in_seconds", 0, ledger.MaxRetryIn); err != nil {
+		return nil, err
+	}
 	return c.say(&r.heldKey, ledger.Word{Kind: *r.Kind, Error: clipped(r.Error), RetryIn: r.RetryIn.d, Settle: r.Settle})
 }
 
@@ -163,7 +173,7 @@ func (c *call) resolveKey() (any, error) {
 	if err := c.decode(&r); err != nil {
 		return nil, err
 	}
-	act := ledger.Resolution{Project: c.project, As: or(r.As, ""), Fence: int64(or(r.Fence, 0)), Who: c.who(), Note: or(r.Note, "")}
+	act := ledger.Resolution{Project: c.project, As: or(r.As, ""), Fence: or(r.Fence, whole{}).n, Who: c.who(), Note: or(r.Note, "")}
 	var err error
 	if act.Scope, act.Key, err = r.name(); err != nil {
 		return nil, err

@@ -66,6 +66,9 @@ func (c *call) callFor(r *claimRequest) (k ledger.Call, err error) {
 	if err := r.Window.in("/receiver_window_seconds", ledger.MinWindow, ledger.MaxWindow); err != nil {
 		return k, err // 0 is not for ever, which is null
 	}
+	if err := r.Lease.in("/lease_seconds", ledger.MinLease, ledger.MaxLease); err != nil {
+		return k, err
+	}
 	if r.Lease.given {
 		k.Grant.Lease = r.Lease.d
 	}
@@ -88,7 +91,7 @@ func attempts(v *whole) (int, error) {
 	if v == nil {
 		return ledger.DefaultAttempts, nil
 	}
-	return int(*v), wholeIn("/max_attempts", v, 1, ledger.MaxAttempts)
+	return int(v.n), wholeIn("/max_attempts", v, 1, ledger.MaxAttempts)
 }
 
 const mostWorkHash = 512 // bytes

@@ -40,7 +40,7 @@ var queueOperations = map[string]operation{
 		id: "queue.dlq.redrive", keyed: true, says: "Begins to send a queue's dead letters back to it, in the background.",
 		body: redriveRequest{}, example: `{"rate_per_second":50}`, answer: redriveView{}, errors: []fault.Code{fault.Conflict, fault.MessageNotFound},
 	},
-	"GET /v1/queue/dlq/redrive/{queue}":      {id: "queue.dlq.redrive.get", says: "Shows the newest redrive of a queue.", answer: redriveView{}, errors: []fault.Code{fault.NotFound}},
+	"GET /v1/queue/dlq/redrive/{queue}":      {id: "queue.dlq.redrive.get", says: "Shows the newest redrive of a queue; a dry run only where it has had no other.", answer: redriveView{}, errors: []fault.Code{fault.NotFound}},
 	"POST /v1/queue/dlq/redrive_cancel/{id}": {id: "queue.dlq.redrive.cancel", says: "Stops a redrive; nothing is lost.", body: keyed{}, answer: redriveView{}},
 	"GET /v1/redrives/{id}":                  {id: "redrives.get", says: "Shows how far a redrive is.", answer: redriveView{}},
 	"GET /v1/redrives/{id}/endpoints":        {id: "redrives.endpoints", says: "Shows how far a redrive of deliveries is with each endpoint.", answer: list[redrivePartView]{}},

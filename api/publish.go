@@ -42,7 +42,7 @@ func (it *publishItem) message(project int64, name string) (queue.Publish, error
 	if err := wholeIn("/priority", it.Priority, 0, queue.MaxPriority); err != nil {
 		return p, err
 	}
-	p.Priority = int(or(it.Priority, 0))
+	p.Priority = int(or(it.Priority, whole{}).n)
 	if it.Group != nil && *it.Group == "" {
 		return p, fault.Invalid("/message_group_id", "message_group_id is empty; it must be 1 to %d printable ASCII characters", queue.MaxGroupID).WithHint("leave it out for a message of no group")
 	}

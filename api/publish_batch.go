@@ -45,7 +45,8 @@ func (c *call) publishBatch() (any, error) {
 		items, place = append(items, p), append(place, i)
 	}
 	if len(items) == 0 {
-		return batchAnswer(answers), nil
+		_, err := c.Store.Queue(c.ctx, c.project, name) // else it is the items that find none
+		return batchAnswer(answers), err
 	}
 	out, err := c.Store.Publish(c.ctx, items...)
 	if err != nil {

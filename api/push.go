@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/queue"
 	"github.com/onceward/onceward/webhook"
@@ -38,7 +40,13 @@ func (c *call) subscribe() (any, error) {
 	}
 	spec := webhook.SubscriptionSpec{Project: c.project, Queue: name, URL: or(r.URL, ""), Secret: r.Secret, Timeout: r.Timeout.ptr()}
 	if r.MaxInFlight != nil {
-		spec.MaxInFlight = new(int(*r.MaxInFlight))
+		spec.MaxInFlight = new(int(r.MaxInFlight.n))
+	}
+	if err := r.Timeout.in("/timeout_seconds", time.Second, maxTimeout); err != nil {
+		return nil, err
+	}
+	if err := wholeIn("/max_in_flight", r.MaxInFlight, 1, maxInFlight); err != nil {
+		return nil, err
 	}
 	made, secret, err := spec.New(c.Rules)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 
 // queueSettings are the fields of create and update.
 type queueSettings struct {
-	DLQ            *string  `json:"dlq"`
-	DeadLetter     *string  `json:"dead_letter_queue"`
-	MaxReceives    *whole   `json:"max_receive_count"`
-	MaxRetries     *whole   `json:"max_retries"`
-	Visibility     seconds  `json:"visibility_timeout_default"`
-	RetentionDays  *float64 `json:"message_retention_days"`
-	DedupWindow    seconds  `json:"dedup_window_seconds"`
-	ContentDedup   *bool    `json:"content_dedup"`
-	RequireReceipt *bool    `json:"require_receipt"`
-	EnablePriority *bool    `json:"enable_priority"` // it always is
+	DLQ            *string        `json:"dlq"`
+	DeadLetter     *string        `json:"dead_letter_queue"`
+	MaxReceives    *whole         `json:"max_receive_count"`
+	MaxRetries     *whole         `json:"max_retries"`
+	Visibility     seconds        `json:"visibility_timeout_default"`
+	RetentionDays  optionalNumber `json:"message_retention_days"`
+	DedupWindow    seconds        `json:"dedup_window_seconds"`
+	ContentDedup   *bool          `json:"content_dedup"`
+	RequireReceipt *bool          `json:"require_receipt"`
+	EnablePriority *bool          `json:"enable_priority"` // it always is
 }
 
 // spec gives the settings, aliases resolved, with the names that the client used for the fields that have two.
@@ -38,7 +38,7 @@ func (s *queueSettings) spec(project int64, name string) (queue.Spec, map[string
 		return q, nil, err
 	}
 	if max != nil {
-		q.MaxReceives = new(int(*max))
+		q.MaxReceives = new(int(max.n))
 	}
 	if err := s.Visibility.in("/visibility_timeout_default", time.Second, queue.MaxVisibility); err != nil {
 		return q, nil, err
@@ -46,11 +46,11 @@ func (s *queueSettings) spec(project int64, name string) (queue.Spec, map[string
 	if err := s.DedupWindow.in("/dedup_window_seconds", queue.MinDedupWindow, queue.MaxDedupWindow); err != nil {
 		return q, nil, err
 	}
-	if d := s.RetentionDays; d != nil {
-		if !(*d >= 1 && *d <= 30) {
-			return q, nil, fault.Invalid("/message_retention_days", "message_retention_days is %v; it must be 1 to 30", number(*d))
+	if d := s.RetentionDays; d.given {
+		if !(d.f >= 1 && d.f <= 30) {
+			return q, nil, fault.Invalid("/message_retention_days", "message_retention_days is %s; it must be 1 to 30", d.raw)
 		}
-		q.Retention = new(time.Duration(*d * float64(24*time.Hour)).Round(time.Second))
+		q.Retention = new(time.Duration(d.f * float64(24*time.Hour)).Round(time.Second))
 	}
 	return q, names, nil
 }
@@ -121,11 +121,6 @@ func (c *call) updateQueue() (any, error) {
 	spec, names, err := r.spec(c.project, name)
 	if err != nil {
 		return nil, err
-	}
-	if spec.DLQ != nil {
-		if err := queue.CheckName("/dlq", *spec.DLQ); err != nil {
-			return nil, at(err, "", names)
-		}
 	}
 	q, err := c.Store.UpdateQueue(c.ctx, spec)
 	return viewQueue(q), at(err, "", names)

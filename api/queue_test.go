@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/onceward/onceward/api"
+	"github.com/onceward/onceward/queue"
 )
 
 func TestQueueCalls(t *testing.T) {
@@ -155,6 +158,8 @@ func TestQueueCallsRefuse(t *testing.T) {
 		{"/v1/queue/list?limit=1&limit=2", "/limit"},
 		{"/v1/queue/list?a=%zz", ""},
 		{"/v1/queue/messages/jobs?status=dead", "/status"},
+		{"/v1/webhooks/deliveries?from=2026-07-26T0:38:42Z", "/from"},
+		{"/v1/webhooks/deliveries?to=2026-07-26T00:38:42,5Z", "/to"},
 		{"/v1/queue/messages/jobs?status=%00", "/status"},
 	} {
 		r.get(test.path).fails(400, "INVALID_ARGUMENT", test.field)
@@ -167,6 +172,12 @@ func TestQueueCallsRefuse(t *testing.T) {
 		"purge/none": `{"confirm":"none"}`, "dlq/redrive/none": ``,
 	} {
 		r.post("/v1/queue/"+path, body).fails(404, "QUEUE_NOT_FOUND", "*")
+	}
+	for _, messages := range []string{``, `{"payload":1}`, `{"payload":1,"priority":10}`, `{"payload":1,"priority":10},{"payload":2}`} {
+		r.post("/v1/queue/publish_batch", `{"queue":"none","messages":[`+messages+`]}`).fails(404, "QUEUE_NOT_FOUND", "*")
+	}
+	if a := r.post("/v1/queue/publish_batch", `{"queue":"jobs","messages":[]}`).ok(nil); string(a.Data) != `{"items":[]}` {
+		t.Errorf("a batch of none: %s", a.Data)
 	}
 	r.do("DELETE", "/v1/queue/delete/none", "").fails(404, "QUEUE_NOT_FOUND", "*")
 	r.get("/v1/redrives/rdv_000000000000000000000000").fails(404, "NOT_FOUND", "*")
@@ -343,5 +354,29 @@ func TestBatch(t *testing.T) {
 		if n := map[string]bool{"nack": true}[verb]; strings.Contains(string(a.Data), `ed":true`) != n || !strings.HasSuffix(string(a.Data), `"error":null}]}`) {
 			t.Errorf("%s_batch: %s", verb, a.Data)
 		}
+	}
+}
+
+// I14: what a message is is reckoned by the database's clock, though the server's is an hour off.
+func TestStatusIsByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	s, now := newStub(), time.Now()
+	s.messages = func() []queue.Message {
+		at := func(seen, visible time.Duration, leased bool) queue.Message {
+			return queue.Message{
+				Row:   queue.Row{ID: 1, MaxReceives: 3, Leased: leased, VisibleAt: now.Add(visible), PublishedAt: now, OriginAt: now},
+				Queue: "jobs", Body: []byte("1"), LookedAt: now.Add(seen),
+			}
+		}
+		return []queue.Message{at(-2*time.Hour, -time.Hour, false), at(-2*time.Hour, -time.Hour, true), at(2*time.Hour, time.Hour, false), at(2*time.Hour, time.Hour, true)}
+	}
+	var p page
+	serve(t, api.Config{Store: s}).do("GET", "/v1/queue/messages/jobs", "").ok(&p)
+	var got []string
+	for _, m := range p.Items {
+		got = append(got, m.Status)
+	}
+	if want := []string{"delayed", "in_flight", "available", "available"}; !slices.Equal(got, want) {
+		t.Errorf("shown as %v; by the database's clock they are %v", got, want)
 	}
 }

@@ -26,7 +26,7 @@ type queueView struct {
 func viewQueue(q queue.Queue) queueView {
 	v := queueView{
 		Name: q.Name, Type: q.Type(), DLQ: text(q.DLQ), IsDLQ: q.IsDLQ, Visibility: q.Visibility.Seconds(),
-		RetentionDays: q.Retention.Hours() / 24, DedupWindow: q.DedupWindow.Seconds(), ContentDedup: q.ContentDedup, RequireReceipt: q.RequireReceipt,
+		RetentionDays: q.Retention.Seconds() / 86400, DedupWindow: q.DedupWindow.Seconds(), ContentDedup: q.ContentDedup, RequireReceipt: q.RequireReceipt,
 		EnablePriority: !q.FIFO, Paused: q.Paused, CreatedAt: stamp(q.CreatedAt),
 	}
 	if !q.IsDLQ { // which dead-letters nothing
@@ -74,11 +74,5 @@ func (c *call) messages() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	return messageList{c, m, c.query.next(next), func(m *queue.Message) queue.Status {
-		if status != "" {
-			return status // as the store saw it
-		}
-		return m.Status(now)
-	}}, nil
+	return messageList{c, m, c.query.next(next), func(m *queue.Message) queue.Status { return m.Status(m.LookedAt) }}, nil
 }

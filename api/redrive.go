@@ -1,8 +1,6 @@
 package api
 
 import (
-	"slices"
-
 	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/ids"
@@ -101,7 +99,8 @@ func (c *call) mayRedrive(r queue.Redrive, scope access.Scope) error {
 	return fault.New(fault.Forbidden, "the redrive of a queue wants a key of scope %s", scope)
 }
 
-// getRedriveOf gives the newest redrive of a queue.
+// getRedriveOf gives the newest redrive of a queue, which alone can be running; a dry run where it has had no other. What a former queue of the name had is
+// not this one's.
 func (c *call) getRedriveOf() (any, error) {
 	if id, ok := c.IDs.Decode(ids.Redrive, c.project, c.r.PathValue("queue")); ok {
 		return c.showRedrive(id)
@@ -113,22 +112,34 @@ func (c *call) getRedriveOf() (any, error) {
 	if !c.key.May(access.Read) {
 		return nil, c.mayRedrive(queue.Redrive{Queue: name}, access.Read)
 	}
-	if _, err := c.Store.Queue(c.ctx, c.project, name); err != nil {
+	q, err := c.Store.Queue(c.ctx, c.project, name)
+	if err != nil {
 		return nil, err
 	}
+	var dry *queue.Redrive
 	for p := (queue.Page{Limit: maxLimit}); ; {
 		rows, err := c.Store.Redrives(c.ctx, c.project, p)
 		if err != nil {
 			return nil, err
 		}
-		if i := slices.IndexFunc(rows, func(r queue.Redrive) bool { return r.Queue == name }); i >= 0 {
-			return c.viewRedrive(rows[i]), nil
+		for i := range rows {
+			switch r := &rows[i]; {
+			case r.Queue != name || r.CreatedAt.Before(q.CreatedAt):
+			case !r.DryRun:
+				return c.viewRedrive(*r), nil
+			case dry == nil:
+				dry = r
+			}
 		}
 		if len(rows) < p.Limit {
-			return nil, fault.New(fault.NotFound, "queue %q has had no redrive", name)
+			break
 		}
 		p.After = rows[len(rows)-1].ID
 	}
+	if dry == nil {
+		return nil, fault.New(fault.NotFound, "queue %q has had no redrive", name)
+	}
+	return c.viewRedrive(*dry), nil
 }
 
 func (c *call) cancelRedrive() (any, error) {

@@ -158,3 +158,36 @@ func TestDeadLettersAndRedrive(t *testing.T) {
 }
 
 func equal(a, b []string) bool { return strings.Join(a, " ") == strings.Join(b, " ") }
+
+// A queue's redrive is the one that moves something, not the dry run after it; and never one of a former queue of its name.
+func TestRedriveOfAQueue(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.queue("jobs")
+	r.kill("jobs", "1")
+	r.kill("jobs", "2")
+	type redrive struct {
+		ID    string `json:"redrive_id"`
+		State string `json:"state"`
+		Dry   bool   `json:"dry_run"`
+	}
+	of := func(want redrive) {
+		t.Helper()
+		var got redrive
+		if r.get("/v1/queue/dlq/redrive/jobs").ok(&got); got != want {
+			t.Errorf("the queue's redrive is %+v, want %+v", got, want)
+		}
+	}
+	var dry, run redrive
+	r.post("/v1/queue/dlq/redrive/jobs", `{"dry_run":true}`).ok(&dry)
+	of(dry)
+	r.post("/v1/queue/dlq/redrive/jobs", `{"rate_per_second":0.001}`).ok(&run)
+	of(run)
+	r.post("/v1/queue/dlq/redrive/jobs", `{"dry_run":true}`).ok(&dry)
+	of(run)
+	r.post("/v1/redrives/"+run.ID+"/cancel", "").ok(&run)
+	of(run)
+	r.do("DELETE", "/v1/queue/delete/jobs?force=true", "").ok(nil)
+	r.queue("jobs")
+	r.get("/v1/queue/dlq/redrive/jobs").fails(404, "NOT_FOUND", "*")
+}

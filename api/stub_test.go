@@ -37,6 +37,8 @@ type stub struct {
 	receive func(context.Context, queue.Receive) ([]queue.Message, error)
 	settle  func(context.Context, []queue.Settle) ([]queue.Settled, error)
 	wait    func(context.Context) []queue.Message
+
+	messages func() []queue.Message
 }
 
 func (s *stub) KeyByHash(_ context.Context, hash []byte) (access.Key, bool, error) {
@@ -53,6 +55,10 @@ func (s *stub) Ping(context.Context) error { return s.ping() }
 
 func (s *stub) Publish(ctx context.Context, items ...queue.Publish) ([]queue.Published, error) {
 	return s.publish(ctx, items)
+}
+
+func (s *stub) Messages(context.Context, int64, string, queue.Status, queue.Page) ([]queue.Message, int64, error) {
+	return s.messages(), 0, nil
 }
 
 func (s *stub) Receive(ctx context.Context, r queue.Receive) ([]queue.Message, error) {

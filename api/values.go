@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json/jsontext"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,9 @@ import (
 	"github.com/onceward/onceward/internal/fault"
 )
 
+// A number that is beyond what its type holds is read as the end of that, with its raw text: to refuse it is for the field's own range, which every
+// field has.
+
 // seconds is a duration in a request, whole or decimal. Null is the same as not given, save where a call says otherwise.
 type seconds struct {
 	given, null bool
@@ -19,7 +23,7 @@ type seconds struct {
 	raw         string
 }
 
-const maxSeconds = 1e9
+const maxSeconds = 1e9 // above every field's range
 
 // UnmarshalJSONFrom reads a number, to the microsecond.
 func (s *seconds) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -32,11 +36,9 @@ func (s *seconds) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		*s = seconds{null: true}
 		return nil
 	case '0':
-		f, err := strconv.ParseFloat(string(v), 64)
-		if err != nil && !math.IsInf(f, 0) || math.Abs(f) > maxSeconds {
-			return valueError(v, "a number of seconds, -1000000000 to 1000000000")
-		}
-		*s = seconds{given: true, d: time.Duration(math.Round(f*1e6)) * time.Microsecond, raw: string(v)}
+		f, _ := strconv.ParseFloat(string(v), 64) // infinite if no double holds it
+		f = max(-maxSeconds, min(f, maxSeconds))
+		*s = seconds{given: true, d: time.Duration(math.Round(f*1e6)) * time.Microsecond, raw: clipped80(v)}
 		return nil
 	}
 	return valueError(v, "a number of seconds")
@@ -92,8 +94,15 @@ func (m *moment) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 const wantTime = "a time of RFC 3339 since 1970, like 2026-07-26T00:38:42.320888Z"
 
-// parseTime reads a time; its T and Z may be small (RFC 3339, section 5.6).
+// timeForm is the form of RFC 3339, section 5.6, whose T and Z may be small. Which day a month has is for the parser, which alone would take other forms
+// too: an hour of one digit, a comma, an offset of 24 hours.
+var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// parseTime reads a time.
 func parseTime(s string) (time.Time, bool) {
+	if !timeForm.MatchString(s) {
+		return time.Time{}, false
+	}
 	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s))
 	return t.UTC().Truncate(time.Microsecond), err == nil && t.Year() >= 1970
 }
@@ -107,7 +116,17 @@ func decimal(v jsontext.Value) (digits string, power int, ok bool) {
 }
 
 // whole is a whole number in a request, in any form that JSON has for one: 7, 7.0 and 70e-1 are the same.
-type whole int64
+type whole struct {
+	n   int64
+	raw string // of a number beyond 64 bits
+}
+
+func (w whole) String() string {
+	if w.raw != "" {
+		return w.raw
+	}
+	return strconv.FormatInt(w.n, 10)
+}
 
 // UnmarshalJSONFrom reads a number that has no fraction.
 func (w *whole) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -120,24 +139,25 @@ func (w *whole) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
-		digits, power, ok := decimal(v)
-		if !ok || power < 0 {
+		digits, power, _ := decimal(v)
+		if power < 0 {
 			return valueError(v, wantWhole)
 		}
-		if n, err = strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64); err != nil {
-			return valueError(v, wantWhole)
-		}
+		n, err = strconv.ParseInt(digits+strings.Repeat("0", min(power, 19)), 10, 64) // of 19 zeros it is beyond 64 bits, as with more
 	}
-	*w = whole(n)
+	*w = whole{n: n}
+	if err != nil {
+		w.raw = clipped80(v)
+	}
 	return nil
 }
 
-const wantWhole = "a whole number, of at most 64 bits and without a fraction"
+const wantWhole = "a whole number, without a fraction"
 
 // wholeIn refuses a number out of range.
-func wholeIn(field string, v *whole, low, high whole) error {
-	if v != nil && (*v < low || *v > high) {
-		return fault.Invalid(field, "%s is %d; it must be %d to %d", lastName(field), *v, low, high)
+func wholeIn(field string, v *whole, low, high int64) error {
+	if v != nil && (v.raw != "" || v.n < low || v.n > high) {
+		return fault.Invalid(field, "%s is %v; it must be %d to %d", lastName(field), *v, low, high)
 	}
 	return nil
 }
@@ -182,9 +202,9 @@ func notEmpty(tenant *string) error {
 }
 
 // rateIn refuses what is no rate.
-func rateIn(field string, v *float64) error {
-	if v != nil && !(*v > 0 && *v <= maxRate) {
-		return fault.Invalid(field, "%s is %v; it must be above 0 and at most %v", lastName(field), number(*v), maxRate)
+func rateIn(field string, v optionalNumber) error {
+	if v.given && !(v.f > 0 && v.f <= maxRate) {
+		return fault.Invalid(field, "%s is %s; it must be above 0 and at most %v", lastName(field), v.raw, maxRate)
 	}
 	return nil
 }

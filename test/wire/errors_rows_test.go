@@ -35,6 +35,8 @@ func (w *setting) refusals(t *testing.T) []refusal {
 	add(invalid, field, "/queue", []string{"queue", "7", "a string"}, publish(`{"queue":7,"payload":1}`))
 	add(invalid, field, "/priority", []string{"priority", "1.5", "whole number"}, publish(`{"queue":"jobs","payload":1,"priority":1.5}`))
 	add(invalid, field, "/priority", []string{"priority", "12", "0 to 9"}, publish(`{"queue":"jobs","payload":1,"priority":12}`))
+	add(invalid, field, "/priority", []string{"priority", "1e30", "0 to 9"}, publish(`{"queue":"jobs","payload":1,"priority":1e30}`))
+	add(invalid, field, "/delay_seconds", []string{"delay_seconds", "1e400", "0 to 604800"}, publish(`{"queue":"jobs","payload":1,"delay_seconds":1e400}`))
 	add(invalid, field, "/delay_seconds", []string{"delay_seconds", "604801", "0 to 604800"}, publish(`{"queue":"jobs","payload":1,"delay_seconds":604801}`))
 	add(invalid, field, "/delay_seconds", []string{"delay_seconds", "86400", `"jobs"`, "retention"}, publish(`{"queue":"jobs","payload":1,"delay_seconds":86400}`))
 	add(invalid, field, "/origin_at", []string{"origin_at", "yesterday", "RFC 3339", "2026-"}, publish(`{"queue":"jobs","payload":1,"origin_at":"yesterday"}`))
@@ -180,6 +182,7 @@ func (w *setting) refusals(t *testing.T) []refusal {
 
 	const noQueue, queueGone = "QUEUE_NOT_FOUND", "no such queue in the key's project"
 	add(noQueue, queueGone, nil, []string{`"none"`, "/v1/queue/create"}, publish(`{"queue":"none","payload":1}`))
+	add(noQueue, queueGone, nil, []string{`"none"`, "/v1/queue/create"}, post("/v1/queue/publish_batch", object{"queue": "none", "messages": []object{}}))
 	add(noQueue, queueGone, nil, []string{`"none"`, "/v1/queue/create"}, post("/v1/queue/consume", object{"queue": "none"}))
 	add(noQueue, queueGone, nil, []string{`"no such!"`, "/v1/queue/create"}, get("/v1/queue/stats/no%20such!"))
 	const noMessage, messageGone = "QUEUE_MESSAGE_NOT_FOUND", "the message was acked, purged or expired, or never was"
