@@ -45,6 +45,24 @@ var ofMessages = []mutant{
 		caught: suite("receive", "a receive ends early at its bytes, and one always goes", "bytes in one receive"),
 	},
 	{
+		id: "rounds-bytes", holds: "I1", out: "a receive's later look at groups has what the first left of its bytes (on SQLite that is receive-bytes)",
+		edits:  []edit{{file: "store/postgres/sql/receive_group.sql", old: "sum(s.size) OVER w + $6::bigint AS total", new: "sum(s.size) OVER w AS total"}},
+		caught: suiteOn(onPostgres, "receive", "a receive of many groups ends at the same bytes", "bytes of groups in one receive"),
+	},
+	{
+		id: "list-snapshot", holds: "I2", out: "a list of messages is of one moment (on SQLite it is one read of the file)",
+		edits:  []edit{{file: "store/postgres/lists.go", old: "IsoLevel: pgx.RepeatableRead, AccessMode", new: "AccessMode"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestListIsOfOneMoment", "are listed, want the 3"}},
+	},
+	{
+		id: "list-bytes", holds: "I1", out: "a page of messages ends at its bytes",
+		edits: []edit{
+			{file: "store/sqlite/list.go", old: "bytes > queue.MaxReceiveBytes {", new: "bytes > 100*queue.MaxReceiveBytes {"},
+			{file: "store/postgres/lists.go", old: "bytes+size > queue.MaxReceiveBytes {", new: "bytes+size > 100*queue.MaxReceiveBytes {"},
+		},
+		caught: suite("queues", "a page of messages ends at its bytes, and goes on", "bytes in one page"),
+	},
+	{
 		id: "receive-counts", holds: "I3", out: "a receive is counted",
 		edits: []edit{
 			{file: "queue/rules.go", old: "\tif r.counts() {\n\t\tr.Receives++\n\t}\n", new: ""},
@@ -69,6 +87,16 @@ var ofMessages = []mutant{
 		id: "last-nack-kills", holds: "I3", out: "a nack in the last try dead-letters",
 		edits:  []edit{{file: "queue/rules.go", old: "if (s.DeadLetter || r.lastTry()) && r.counts() {", new: "if s.DeadLetter && r.counts() {"}},
 		caught: suite("dead letters", "I3: nacked for the last time it is dead-lettered", "status: available, want dead"),
+	},
+	{
+		id: "list-clock", holds: "I14", out: "what a list shows of a message is by the database's clock",
+		edits:  []edit{{file: "api/queue_view.go", old: "return m.Status(m.LookedAt)", new: "return m.Status(time.Now())"}},
+		caught: alone("api", "TestStatusIsByTheDatabasesClock", "by the database's clock they are"),
+	},
+	{
+		id: "dlq-last-error", holds: "I3", out: "a nack in a DLQ leaves the last error of what was published there",
+		edits:  []edit{{file: "queue/rules.go", old: "if s.Error != \"\" && r.counts() {", new: "if s.Error != \"\" && r.DeadAt.IsZero() {"}},
+		caught: append(alone("queue", "TestNackInADLQLeavesTheLastError", "published there: applied true, last error"), suite("dead letters", "a DLQ counts nothing and forgets nothing", "error of what was published there: another")...),
 	},
 	{
 		id: "release-gives-back", holds: "I3", out: "a release gives the count back",
