@@ -7,7 +7,7 @@ import (
 
 const (
 	lowFrom  = 5 * time.Millisecond   // a full look is made always, while one of the last two was quicker than this
-	lowTrail = 200 * time.Millisecond // how far the mark stays behind what was received
+	lowTrail = 500 * time.Millisecond // how far the mark stays behind what was received
 	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for ten times its own duration
 )
 
@@ -96,12 +96,12 @@ func (l *lowMarks) quick(queue int64) (low []time.Time, full, ok bool) {
 
 // rested reports whether a full look may follow one from the marks that found nothing, for who waits. Where several wait for each message most looks find
 // nothing, and behind somebody's old transaction each full one walks over all that was consumed. So one is made in twenty times its own duration, in two seconds at
-// most where that is ten times as long: for that long they wait on because of a mark, and only for what took longer than the trail to commit.
+// most where that is five times as long: for that long they wait on because of a mark, and only for what took longer than the trail to commit.
 func (l *lowMarks) rested(queue int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.marks[queue]
-	return m == nil || time.Since(m.looked) > min(20*m.took, max(2*time.Second, 10*m.took))
+	return m == nil || time.Since(m.looked) > min(20*m.took, max(2*time.Second, 5*m.took))
 }
 
 // saw takes in what a receive found.

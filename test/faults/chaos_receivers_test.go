@@ -98,6 +98,7 @@ func TestChaosReceivers(t *testing.T) {
 			c.must(t, "POST", "/v1/webhooks/events", object{"event_type": "thing.done", "event_id": fmt.Sprint("evt_", i), "payload": i})
 		}
 		eventually(t, 20*time.Second+time.Since(began), "the one that is well has all of its own", func() bool { keys, _ := good.effects(); return keys == n })
+		c.comeToRest(t, size(time.Minute, 10*time.Minute)) // one attempt in seven takes four seconds
 		(&load{t: t}).rests(c)
 		again := 0
 		for _, l := range liars {
