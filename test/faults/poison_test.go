@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/sqlitetest"
 )
 
@@ -17,7 +16,7 @@ import (
 // one POST each.
 func TestOneOutcomeRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, store string) {
-		c := serve(t, store, func(c *onceward.Config) { c.DeliverySlack = time.Second })
+		c := spawn(t, store, "--delivery-slack", "1s") // a process of its own: that it gave up an outcome is an error when it stops
 		var mu sync.Mutex
 		posts, recorded := map[string]int{}, make(chan struct{})
 		count := func(path string) int {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"database/sql"
 	"fmt"
 	"io"
@@ -322,12 +323,16 @@ func (w *setting) faults(t *testing.T, b breakage, check func(refusal, bool)) {
 	})
 
 	const blank = 16 << 20
+	most := bytes.Repeat([]byte(" "), blank-1<<20) // room is taken as bytes come
 	var large []net.Conn
-	first := make(chan net.Conn, 128<<20/blank+1)
+	first := make(chan net.Conn, 128<<20/len(most)+4)
 	for range cap(first) {
 		c := w.dial(t)
-		io.WriteString(c, head("/v1/queue/publish_batch", blank))
 		large = append(large, c)
+		go func() {
+			io.WriteString(c, head("/v1/queue/publish_batch", blank))
+			c.Write(most)
+		}()
 		go func() {
 			r := bufio.NewReader(c)
 			r.Peek(1)
