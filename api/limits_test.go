@@ -15,11 +15,36 @@ import (
 // The limits that the documents name are those that the server keeps: one more is refused, where the limit stands, and the limit itself is not.
 func TestLimits(t *testing.T) {
 	t.Parallel()
+	tried := 0
+	eachField(t, func(route, name string, field map[string]any, ask func(v any) *answer) {
+		within, beyond := bounds(name, field)
+		for _, c := range []struct {
+			values  []any
+			refused bool
+		}{{beyond, true}, {within, false}} {
+			for _, v := range c.values {
+				tried++
+				a := ask(v)
+				at := a.Error != nil && a.Error.Field != nil && (*a.Error.Field == "/"+name || strings.HasPrefix(*a.Error.Field, "/"+name+"/"))
+				if refused := a.status == 400 && at; refused != c.refused && !(c.refused && a.status == 404 && at) {
+					t.Errorf("%s: %s is described by %v, and with %.200s the answer is %d %.500s", route, name, field, fmt.Sprint(v), a.status, a.raw)
+				}
+			}
+		}
+	})
+	if tried < 200 {
+		t.Errorf("only %d values were tried: are the limits still there?", tried)
+	}
+}
+
+// eachField gives each member that the contract has in the body of a call, and how to ask with another value there than the example's.
+func eachField(t *testing.T, do func(route, name string, field map[string]any, ask func(v any) *answer)) {
+	t.Helper()
 	contract, err := conform.Read(api.Contract())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, tried := stage(t), 0
+	s := stage(t)
 	for _, d := range api.Descriptions() {
 		if !d.Body {
 			continue
@@ -32,38 +57,25 @@ func TestLimits(t *testing.T) {
 			}
 		}
 		for name, field := range contract.Fields(method, path) {
-			within, beyond := bounds(name, field)
-			for _, c := range []struct {
-				values  []any
-				refused bool
-			}{{beyond, true}, {within, false}} {
-				for _, v := range c.values {
-					tried++
-					body := maps.Clone(example)
-					switch name { // two names of one field
-					case "body", "work_hash":
-						delete(body, "payload")
-					case "max_retries":
-						delete(body, "max_receive_count")
-					}
-					body[name] = v
-					b, err := json.Marshal(body)
-					if err != nil {
-						t.Fatal(err)
-					}
-					one := d
-					one.Example = string(b)
-					_, _, a := s.send(t, one)
-					at := a.Error != nil && a.Error.Field != nil && (*a.Error.Field == "/"+name || strings.HasPrefix(*a.Error.Field, "/"+name+"/"))
-					if refused := a.status == 400 && at; refused != c.refused && !(c.refused && a.status == 404 && at) {
-						t.Errorf("%s: %s is described by %v, and with %.200s the answer is %d %.500s", d.Route, name, field, fmt.Sprint(v), a.status, a.raw)
-					}
+			do(d.Route, name, field, func(v any) *answer {
+				body := maps.Clone(example)
+				switch name { // two names of one field
+				case "body", "work_hash":
+					delete(body, "payload")
+				case "max_retries":
+					delete(body, "max_receive_count")
 				}
-			}
+				body[name] = v
+				b, err := json.Marshal(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				one := d
+				one.Example = string(b)
+				_, _, a := s.send(t, one)
+				return a
+			})
 		}
-	}
-	if tried < 200 {
-		t.Errorf("only %d values were tried: are the limits still there?", tried)
 	}
 }
 
