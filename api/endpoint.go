@@ -55,26 +55,20 @@ func (r *endpointRequest) spec() (webhook.EndpointSpec, error) {
 	return s, notEmpty(r.Tenant)
 }
 
-const (
-	maxTimeout  = 30 * time.Second
-	maxRung     = 7 * 24 * time.Hour
-	maxInFlight = 1000
-)
-
 // inRange refuses numbers out of range, as they came.
 func (r *endpointRequest) inRange() error {
-	if err := r.Timeout.in("/timeout_seconds", time.Second, maxTimeout); err != nil {
+	if err := r.Timeout.in("/timeout_seconds", time.Second, webhook.MaxTimeout); err != nil {
 		return err
 	}
 	if w := r.Window; w.given && (w.d < ledger.MinWindow || w.d > ledger.MaxWindow) {
 		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is %s; it must be 1 to %d, or null (for ever)", w.raw, int(ledger.MaxWindow.Seconds()))
 	}
 	for i, d := range or(r.Ladder, nil) {
-		if err := d.in("/retry_ladder/"+strconv.Itoa(i), time.Second, maxRung); err != nil {
+		if err := d.in("/retry_ladder/"+strconv.Itoa(i), time.Second, webhook.MaxRung); err != nil {
 			return err
 		}
 	}
-	if err := wholeIn("/max_in_flight", r.MaxInFlight, 1, maxInFlight); err != nil {
+	if err := wholeIn("/max_in_flight", r.MaxInFlight, 1, webhook.MaxInFlight); err != nil {
 		return err
 	}
 	if v := r.Rate; v.given && !(v.f > 0 && v.f <= maxRate) {

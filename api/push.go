@@ -42,10 +42,10 @@ func (c *call) subscribe() (any, error) {
 	if r.MaxInFlight != nil {
 		spec.MaxInFlight = new(int(r.MaxInFlight.n))
 	}
-	if err := r.Timeout.in("/timeout_seconds", time.Second, maxTimeout); err != nil {
+	if err := r.Timeout.in("/timeout_seconds", time.Second, webhook.MaxTimeout); err != nil {
 		return nil, err
 	}
-	if err := wholeIn("/max_in_flight", r.MaxInFlight, 1, maxInFlight); err != nil {
+	if err := wholeIn("/max_in_flight", r.MaxInFlight, 1, webhook.MaxInFlight); err != nil {
 		return nil, err
 	}
 	made, secret, err := spec.New(c.Rules)

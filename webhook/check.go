@@ -26,12 +26,16 @@ const (
 	maxHeaders     = 20
 	maxHeaderBytes = 8 << 10
 	maxRungs       = 20
-	maxRung        = 7 * 24 * time.Hour
 	minTimeout     = time.Second
-	maxTimeout     = 30 * time.Second
-	maxInFlight    = 1000
 	maxRate        = 100_000
 	maxEndpoints   = 1000 // that one event may name
+)
+
+// Limits of an endpoint. A rung and a time-out have a second at least.
+const (
+	MaxRung     = 7 * 24 * time.Hour // of a retry ladder
+	MaxTimeout  = 30 * time.Second   // of an attempt
+	MaxInFlight = 1000               // attempts
 )
 
 func (s EndpointSpec) check(e *Endpoint, r Rules) error {
@@ -44,7 +48,7 @@ func (s EndpointSpec) check(e *Endpoint, r Rules) error {
 			WithHint("make another endpoint")
 	case s.Description != nil && len(*s.Description) > maxDescription:
 		return fault.Invalid("/description", "description has %d bytes; at most %d", len(*s.Description), maxDescription)
-	case s.Timeout != nil && (*s.Timeout < minTimeout || *s.Timeout > maxTimeout):
+	case s.Timeout != nil && (*s.Timeout < minTimeout || *s.Timeout > MaxTimeout):
 		return fault.Invalid("/timeout_seconds", "timeout_seconds is %v; it must be 1 to 30", s.Timeout.Seconds())
 	case s.Policy != nil && *s.Policy != ledger.Idempotent && *s.Policy != ledger.Once:
 		return fault.Invalid("/policy", "policy is %s; it must be %q or %q", fault.Quote(string(*s.Policy)), ledger.Idempotent, ledger.Once)
@@ -52,8 +56,8 @@ func (s EndpointSpec) check(e *Endpoint, r Rules) error {
 		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is a number or null, not both")
 	case s.Window != nil && (*s.Window < ledger.MinWindow || *s.Window > ledger.MaxWindow):
 		return fault.Invalid("/receiver_window_seconds", "receiver_window_seconds is %v; it must be 1 to %d, or null (for ever)", s.Window.Seconds(), int(ledger.MaxWindow.Seconds()))
-	case s.MaxInFlight != nil && (*s.MaxInFlight < 1 || *s.MaxInFlight > maxInFlight):
-		return fault.Invalid("/max_in_flight", "max_in_flight is %d; it must be 1 to %d", *s.MaxInFlight, maxInFlight)
+	case s.MaxInFlight != nil && (*s.MaxInFlight < 1 || *s.MaxInFlight > MaxInFlight):
+		return fault.Invalid("/max_in_flight", "max_in_flight is %d; it must be 1 to %d", *s.MaxInFlight, MaxInFlight)
 	case s.Rate != nil && s.RateNone:
 		return fault.Invalid("/rate_per_second", "rate_per_second is a number or null, not both")
 	case s.Rate != nil && !(*s.Rate > 0 && *s.Rate <= maxRate):
@@ -158,8 +162,8 @@ func checkLadder(rungs []time.Duration) error {
 		return fault.Invalid("/retry_ladder", "retry_ladder has %d rungs; at most %d", len(rungs), maxRungs)
 	}
 	for i, d := range rungs {
-		if d < time.Second || d > maxRung {
-			return fault.Invalid("/retry_ladder/"+strconv.Itoa(i), "retry_ladder has a rung of %v seconds; each must be 1 to %d", d.Seconds(), int(maxRung.Seconds()))
+		if d < time.Second || d > MaxRung {
+			return fault.Invalid("/retry_ladder/"+strconv.Itoa(i), "retry_ladder has a rung of %v seconds; each must be 1 to %d", d.Seconds(), int(MaxRung.Seconds()))
 		}
 	}
 	return nil

@@ -40,17 +40,10 @@ func TestPushOfWhatIsTooOld(t *testing.T) {
 		if _, err := r.db.Settle(r.Context(), queue.Settle{Verb: queue.Nack, Project: 1, Queue: "jobs", ID: m[0].ID, Lease: m[0].Lease, DeadLetter: true}); err != nil {
 			r.Fatal(err)
 		}
-		s := webhook.SubscriptionSpec{Project: 1, Queue: "jobs-dlq", URL: "http://example.com/dead"}
-		made, _, err := s.New(r.rules)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if _, _, err := r.db.Subscribe(r.Context(), made, s.Apply); err != nil {
-			r.Fatal(err)
-		}
+		r.subscribeTo("dead", "jobs-dlq", webhook.SubscriptionSpec{})
 		store := &receives{PushStore: r.db}
 		r.push(store)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of the bubble's clock
 		if n := store.n.Load(); n < 1 || n > 2 {
 			r.Errorf("received %d times within a minute, want once or twice", n)
 		}

@@ -22,10 +22,17 @@ import (
 // subscribe makes a queue that is pushed to a path of the receiver.
 func (r *rig) subscribe(path string, q queue.Spec, s webhook.SubscriptionSpec) (webhook.Subscription, string) {
 	r.Helper()
-	q.Project, s.Project, s.Queue, s.URL = 1, 1, q.Name, "http://example.com/"+path
+	q.Project = 1
 	if _, err := r.db.CreateQueue(r.Context(), q); err != nil {
 		r.Fatal(err)
 	}
+	return r.subscribeTo(path, q.Name, s)
+}
+
+// subscribeTo has what is there pushed.
+func (r *rig) subscribeTo(path, name string, s webhook.SubscriptionSpec) (webhook.Subscription, string) {
+	r.Helper()
+	s.Project, s.Queue, s.URL = 1, name, "http://example.com/"+path
 	made, secret, err := s.New(r.rules)
 	if err != nil {
 		r.Fatal(err)
@@ -378,14 +385,7 @@ func TestPushStops(t *testing.T) {
 func TestPushBesideOtherKeys(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.subscribe("work", queue.Spec{Name: "jobs", MaxReceives: new(1)}, webhook.SubscriptionSpec{})
-		s := webhook.SubscriptionSpec{Project: 1, Queue: "jobs-dlq", URL: "http://example.com/dead"}
-		made, _, err := s.New(r.rules)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if _, _, err := r.db.Subscribe(r.Context(), made, s.Apply); err != nil {
-			r.Fatal(err)
-		}
+		r.subscribeTo("dead", "jobs-dlq", webhook.SubscriptionSpec{})
 		var mu sync.Mutex
 		var paths []string
 		r.answer = func(w http.ResponseWriter, q *http.Request, _ int) {
