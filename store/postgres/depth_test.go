@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +74,19 @@ func TestUngroupedTakeTurns(t *testing.T) {
 	}
 }
 
+func collect[T any](t *testing.T, on querier, sql string, args ...any) []T {
+	t.Helper()
+	rows, err := on.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
 // A million delayed and leased messages of a high priority would be passed over one by one if the plan were another than this.
 func TestReceivePlansUseIndexes(t *testing.T) {
 	t.Parallel()
@@ -87,16 +102,7 @@ func TestReceivePlansUseIndexes(t *testing.T) {
 		{"lapse", lapseSQL, []any{100, time.Time{}}},
 		{"last tries", sweepLastTriesSQL, []any{100, time.Time{}, int64(0)}},
 	} {
-		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+c.sql, append([]any{pgx.QueryExecModeExec}, c.args...)...)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		for _, l := range lines {
+		for _, l := range collect[string](t, db.pool, "EXPLAIN "+c.sql, append([]any{pgx.QueryExecModeExec}, c.args...)...) {
 			if strings.Contains(l, "Seq Scan on messages") || strings.Contains(l, "Seq Scan on bodies") || strings.Contains(l, "Hash Join") {
 				t.Errorf("%s: %s", c.name, l)
 			}
@@ -148,5 +154,76 @@ func TestListLooksAtWhatItShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Once a queue is drained the planner counts next to no rows, while somebody's open transaction keeps the entries of all that was consumed: to read an index from end
+// to end then seems as cheap as to look for one id. So where a statement joins by id it says of which ids, too, or looks for each apart. Who adds a statement sees here whether it holds.
+func TestPlansOfADrainedQueue(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	make1(t, db, "jobs")
+	holder := begun(t, db.pool)
+	if _, err := holder.Exec(t.Context(), "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM queues"); err != nil {
+		t.Fatal(err)
+	}
+	items := make([]queue.Publish, 500)
+	for i := range items {
+		items[i].Queue = "jobs"
+	}
+	for range 10 {
+		publish(t, db, items...)
+		ack(t, db, receive(t, db, "jobs", 500))
+	}
+	exec(t, db, "VACUUM ANALYZE messages, bodies, wakes, count_deltas, usage_deltas")
+	if n := query[float64](t, db, "SELECT max(reltuples)::float8 FROM pg_class WHERE oid IN ('messages'::regclass, 'bodies'::regclass)"); n != 0 {
+		t.Fatalf("the planner counts %v rows", n)
+	}
+	meant := map[string]string{
+		"sweep_dead_senders": "messages_lapsed has none but those of dead senders",
+		"sweep_endpoints":    "once a minute, if endpoints were deleted",
+		"wakes_queues":       "it asks for the oldest of all",
+	}
+	scan := regexp.MustCompile(`(Seq|Index|Index Only) Scan (?:Backward )?(?:using \S+ )?on (messages|bodies|wakes|count_deltas|usage_deltas)\b`)
+	comment := regexp.MustCompile(`--.*`)
+	params := regexp.MustCompile(`\$\d+`)
+	files, err := statements.ReadDir("sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".sql")
+		t.Run(name, func(t *testing.T) {
+			conn, err := pgx.Connect(t.Context(), db.pool.Config().ConnString())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(t.Context())
+			sql := stmt(name)
+			if name == "receive_plain" {
+				sql = receiveKnownSQL
+			}
+			sql = comment.ReplaceAllString(sql, "")
+			n := 0
+			for _, p := range params.FindAllString(sql, -1) {
+				k, _ := strconv.Atoi(p[1:])
+				n = max(n, k)
+			}
+			args := ""
+			if n > 0 {
+				args = "(" + strings.Repeat("NULL, ", n-1) + "NULL)"
+			}
+			for _, sql := range []string{"SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off", "PREPARE x AS " + sql} {
+				if _, err := conn.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lines := collect[string](t, conn, "EXPLAIN EXECUTE x"+args)
+			for i, l := range lines {
+				if m := scan.FindStringSubmatch(l); m != nil && meant[name] == "" && (m[1] == "Seq" || i+1 == len(lines) || !strings.Contains(lines[i+1], "Index Cond")) {
+					t.Errorf("%s is read from end to end:\n%s", m[2], strings.Join(lines, "\n"))
+				}
+			}
+		})
 	}
 }

@@ -3,38 +3,55 @@ package postgres
 import (
 	"sync"
 	"time"
+
+	"github.com/onceward/onceward/queue"
 )
 
 const (
 	lowFrom  = 5 * time.Millisecond   // a full look is made always, while one of the last two was quicker than this
-	lowTrail = 500 * time.Millisecond // how far the mark stays behind what was received
-	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for ten times its own duration
+	lowTrail = 500 * time.Millisecond // how far a mark that has no steps stays behind what was seen
+	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for twenty times its own duration
+
+	dueFrom = time.Millisecond      // as lowFrom, for due messages: every message has one look or two
+	dueEach = 50 * time.Microsecond // of a look's duration, for each message that it received
+	dueRest = 50                    // times its own duration a look that goes further behind the mark is put off
 )
 
-// lowMarks say for each queue and priority from which due time on a receive begins to look. What was received and acked stays in
+// dueSteps are how far behind the mark a look for due messages begins. Each is made when it has rested, so all of them together take a tenth of one core, however
+// much is dead there; and what took this long to be committed is found by the first of them that goes so far.
+var dueSteps = [...]time.Duration{40 * time.Millisecond, 320 * time.Millisecond, 2560 * time.Millisecond, 20 * time.Second}
+
+// reach is how far back a look for due messages goes: one of dueSteps, or inFull.
+type reach int
+
+const inFull = reach(len(dueSteps))
+
+// dueMarks say for each queue and priority up to which due time all was received that was there. What was received and acked stays in
 // the index until it is vacuumed, and with somebody's old transaction open it is not: a scan from the beginning then
-// passes over more and more of it. The mark trails what was received. What became due behind it, published by a transaction that took
-// longer than the trail to commit, or was locked by who then did not receive it, is found by the next full look; see [looks.wanted].
-type lowMarks struct {
+// passes over more and more of it. What became due behind the mark, published by a transaction that took a while
+// to commit, or was locked by who then did not receive it, is found by a look that goes further back, at the latest by the next full one; see [looks.wanted].
+type dueMarks struct {
 	mu    sync.Mutex
-	marks map[int64]*lowMark
+	marks map[int64]*dueMark
+	least time.Duration // that a look took: the way to the database and back
 }
 
-type lowMark struct {
-	due [10]time.Time // by place: priority 9 first
+type dueMark struct {
+	due    [10]time.Time // by place: priority 9 first
+	behind [len(dueSteps)]looks
 	looks
 }
 
 // looks are the full looks of one kind. While one of the last two was quick each is full.
 type looks struct {
-	looked time.Time     // when the last ended
+	looked time.Time     // when the last ended, or one began that has not ended
 	took   time.Duration // the quicker of the last two
 	last   time.Duration
 }
 
-// wanted reports whether the next look is to be full: in two seconds, a hundred times what one takes where that is longer, and lowFull at most.
-func (l *looks) wanted() bool {
-	return l.took < lowFrom || time.Since(l.looked) > max(2*time.Second, min(100*l.took, lowFull), 10*l.took)
+// wanted reports whether the next look is to be full: in a hundred times what one takes, in lowFull at most, or in twenty times what one takes where that is longer.
+func (l *looks) wanted(from time.Duration) bool {
+	return l.took < from || time.Since(l.looked) > max(min(100*l.took, lowFull), 20*l.took)
 }
 
 // full takes in what a full look took.
@@ -53,7 +70,7 @@ type leaseMark struct {
 func (l *leaseMark) of() (from time.Time, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.wanted() {
+	if l.wanted(lowFrom) {
 		return time.Time{}, true
 	}
 	return l.from, false
@@ -71,71 +88,162 @@ func (l *leaseMark) saw(full, certain bool, took time.Duration, through time.Tim
 	}
 }
 
-// of gives the marks of a queue for a receive, and whether it is a full look. One that follows a look from the marks that found
-// nothing is: no receive that does not wait anyhow answers nothing because of a mark.
-func (l *lowMarks) of(queue int64, again bool) (low []time.Time, full bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.marks[queue]
-	low = make([]time.Time, 10)
-	if again || m == nil || m.wanted() {
-		return low, true
+// turnMarks say for each queue with groups from which turn on a look at them begins: those before it are had by nobody any more, and stay in the index as what was received does.
+type turnMarks struct {
+	mu    sync.Mutex
+	marks map[int64]*turnMark
+}
+
+type turnMark struct {
+	from time.Time
+	looks
+}
+
+// of gives the turn from which a look begins, and whether it is a full one.
+func (t *turnMarks) of(queue int64, again bool) (from time.Time, full bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.marks[queue]
+	if again || m == nil || m.wanted(lowFrom) {
+		return time.Time{}, true
 	}
-	copy(low, m.due[:])
-	return low, false
+	return m.from, false
 }
 
-// quick gives the marks for a look that others wait for, and whether it is a full one; false where that would be slow.
-func (l *lowMarks) quick(queue int64) (low []time.Time, full, ok bool) {
-	low, full = l.of(queue, false)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.marks[queue]
-	return low, full, !full || m == nil || m.took < lowFrom
-}
-
-// rested reports whether a full look may follow one from the marks that found nothing, for who waits. Where several wait for each message most looks find
-// nothing, and behind somebody's old transaction each full one walks over all that was consumed. So one is made in twenty times its own duration, in two seconds at
-// most where that is five times as long: for that long they wait on because of a mark, and only for what took longer than the trail to commit.
-func (l *lowMarks) rested(queue int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.marks[queue]
-	return m == nil || time.Since(m.looked) > min(20*m.took, max(2*time.Second, 5*m.took))
-}
-
-// saw takes in what a receive found.
-func (l *lowMarks) saw(queue int64, full bool, took time.Duration, got []received) {
-	var due [10]time.Time
-	for _, r := range got {
-		if d := &due[9-r.Priority]; r.due.After(*d) {
-			*d = r.due
-		}
-	}
-	l.passed(queue, full, took, due)
-}
-
-// passed takes in up to where a look found something in each place: the zero time says nothing. What a full look found is where the mark belongs, even if that is
-// before it: the clock may have been set back, and until it has caught up all would be behind the mark.
-func (l *lowMarks) passed(queue int64, full bool, took time.Duration, due [10]time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := l.marks[queue]
+// passed takes in the first turn that a look found, if it found one.
+func (t *turnMarks) passed(queue int64, full bool, took time.Duration, head time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.marks[queue]
 	if m == nil {
 		if took < lowFrom {
 			return
 		}
-		if l.marks == nil || len(l.marks) > 10_000 {
-			l.marks = map[int64]*lowMark{}
+		if t.marks == nil || len(t.marks) > 10_000 {
+			t.marks = map[int64]*turnMark{}
 		}
-		m = &lowMark{}
-		l.marks[queue] = m
+		m = &turnMark{}
+		t.marks[queue] = m
 	}
 	if full {
 		m.full(took)
 	}
-	for i := range due {
-		if d := due[i].Add(-lowTrail); !due[i].IsZero() && (full || d.After(m.due[i])) {
+	if d := head.Add(-lowTrail); !head.IsZero() && (full || d.After(m.from)) {
+		m.from = d
+	}
+}
+
+// of gives the marks of a queue for a receive, and how far it goes back. One that does not wait, and found nothing from the marks, looks again in full: it
+// answers nothing because of no mark.
+func (l *dueMarks) of(queue int64, again bool) (low []time.Time, to reach) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.marks[queue]
+	if m == nil {
+		return make([]time.Time, 10), inFull
+	}
+	if again || m.wanted(dueFrom) {
+		to = inFull
+	} else {
+		for k := range dueSteps {
+			if b := &m.behind[k]; time.Since(b.looked) >= dueRest*b.took {
+				to = reach(k)
+			}
+		}
+	}
+	// Who comes while this look goes on does not go so far.
+	now := time.Now()
+	for k := range min(to+1, inFull) {
+		m.behind[k].looked = now
+	}
+	if to == inFull {
+		m.looked = now
+	}
+	return m.low(to), to
+}
+
+// near gives the marks for a look that others wait for: it goes no further back than it must.
+func (l *dueMarks) near(queue int64) (low []time.Time, to reach) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.marks[queue]
+	if m == nil || m.took < dueFrom {
+		return make([]time.Time, 10), inFull
+	}
+	return m.low(0), 0
+}
+
+func (m *dueMark) low(to reach) []time.Time {
+	low := make([]time.Time, 10)
+	for i, due := range m.due {
+		if to < inFull && !due.IsZero() {
+			low[i] = due.Add(-dueSteps[to])
+		}
+	}
+	return low
+}
+
+// saw takes in what a receive of at most limit messages found; see [dueMarks.passed].
+func (l *dueMarks) saw(q int64, to reach, took time.Duration, got []received, limit int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.least == 0 || took < l.least {
+		l.least = took
+	}
+	took = max(0, took-l.least-time.Duration(len(got))*dueEach)
+	m := l.marks[q]
+	if m == nil {
+		if took < dueFrom {
+			return
+		}
+		if l.marks == nil || len(l.marks) > 10_000 {
+			l.marks = map[int64]*dueMark{}
+		}
+		m = &dueMark{}
+		l.marks[q] = m
+	}
+	if to == inFull {
+		m.full(took)
+	} else {
+		m.behind[to].full(took)
+	}
+	m.passed(to == inFull, got, limit)
+}
+
+// rode takes in what a look received that was part of a longer statement, from the marks or not.
+func (l *dueMarks) rode(q int64, got []received, limit int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.marks[q]; m != nil {
+		m.passed(false, got, limit)
+	}
+}
+
+// passed moves the marks on to the newest that was received of a priority; or to the look's own time, where less than the limit was found, and of the priorities before the
+// one at which it was reached. The limit is 0 where priorities took turns with something else: nothing is known of one that nothing was found of.
+// What a full look found is where a mark belongs, even if that is before it: the clock may have been set back, and until it has caught up all would be behind the mark.
+func (m *dueMark) passed(full bool, got []received, limit int) {
+	if len(got) == 0 {
+		return // the queue may be paused
+	}
+	var due [10]time.Time
+	last := 0
+	for _, r := range got {
+		i := 9 - r.Priority
+		if last = max(last, i); r.due.After(due[i]) {
+			due[i] = r.due
+		}
+	}
+	if limit > 0 {
+		if ends(column(got, func(r received) queue.Message { return r.Message }), limit) {
+			last = len(due)
+		}
+		for i := range last {
+			due[i] = got[0].ReceivedAt
+		}
+	}
+	for i, d := range due {
+		if !d.IsZero() && (full || d.After(m.due[i])) {
 			m.due[i] = d
 		}
 	}

@@ -95,67 +95,125 @@ func TestLapseOfALockedMessage(t *testing.T) {
 	}
 }
 
-// A receive begins at the mark only where full looks are slow, and never answers nothing because of it.
-func TestLowMarks(t *testing.T) {
-	t.Parallel()
-	var l lowMarks
-	due := time.Now()
-	got := []received{{Message: queue.Message{Row: queue.Row{Priority: 9}}, due: due}}
-	full := func(again bool) bool { _, f := l.of(7, again); return f }
+func dueAt(at time.Time, due ...time.Duration) (out []received) {
+	for _, d := range due {
+		out = append(out, received{Message: queue.Message{Row: queue.Row{Priority: 5, ReceivedAt: at}}, due: at.Add(d)})
+	}
+	return out
+}
 
-	l.saw(7, true, time.Millisecond, got)
-	if !full(false) {
-		t.Error("looks are quick: want a full one")
+// slow has a full look take so long, twice: from now on looks begin at the mark.
+func (l *dueMarks) slow(q int64, took time.Duration, got []received) {
+	l.least = time.Millisecond
+	for range 2 {
+		l.saw(q, inFull, took, got, len(got))
 	}
-	l.saw(7, true, 50*time.Millisecond, got)
-	if !full(false) {
-		t.Error("one look was slow: want a full one")
+}
+
+// A receive begins at the mark only where full looks are slow; how far behind it goes by how long the looks have rested that go as far.
+func TestDueMarks(t *testing.T) {
+	t.Parallel()
+	var l dueMarks
+	due := time.Now()
+	got := dueAt(due, 0)
+	l.least = time.Millisecond
+	reaches := func(want reach, why string) {
+		t.Helper()
+		if _, to := l.of(7, false); to != want {
+			t.Errorf("%s: a look reaches back %d, want %d", why, to, want)
+		}
 	}
-	l.saw(7, true, 50*time.Millisecond, got)
-	low, f := l.of(7, false)
-	if f || !low[0].Equal(due.Add(-lowTrail)) || !low[9].IsZero() {
-		t.Errorf("two looks were slow: full %v from %v", f, low)
+	l.saw(7, inFull, time.Millisecond, got, 1)
+	reaches(inFull, "looks are quick")
+	l.saw(7, inFull, 50*time.Millisecond, got, 1)
+	reaches(inFull, "one look was slow")
+	l.saw(7, inFull, 20*time.Millisecond+100*dueEach, dueAt(due, make([]time.Duration, 100)...), 100)
+	low, to := l.of(7, false)
+	if to != inFull-1 || !low[4].Equal(due.Add(-dueSteps[to])) || !low[0].Equal(low[4]) || !low[9].IsZero() {
+		t.Errorf("two looks were slow: a look reaches back %d, from %v", to, low)
 	}
-	if !full(true) {
-		t.Error("a look from the mark found nothing: want a full one")
+	for k := range inFull {
+		for range 2 {
+			l.saw(7, k, 2*time.Millisecond, nil, 1)
+		}
 	}
-	l.saw(7, true, time.Millisecond, nil)
-	if !full(false) {
-		t.Error("looks are quick again: want a full one")
+	reaches(0, "all looked a moment ago")
+	l.marks[7].behind[2].looked = due.Add(-dueRest * time.Millisecond)
+	reaches(2, "the third has rested")
+	reaches(0, "it was made by another")
+	if _, to := l.of(7, true); to != inFull {
+		t.Errorf("a look from the mark found nothing: it reaches back %d, want a full one", to)
+	}
+	l.saw(7, inFull, time.Millisecond, nil, 1)
+	reaches(inFull, "looks are quick again")
+}
+
+// A look that was filled has seen all of the priorities before the last that it reached; one that was not has seen all that was due. Where priorities took turns with groups, nothing is
+// known of those that nothing was found of.
+func TestDueMarksPassPriorities(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	for _, c := range []struct {
+		name              string
+		limit             int
+		high, found, lows time.Duration // behind at
+	}{
+		{"filled", 1, 0, time.Minute, time.Hour},
+		{"not filled", 2, 0, 0, 0},
+		{"in turn", 0, time.Hour, time.Minute, time.Hour},
+	} {
+		m := &dueMark{}
+		for i := range m.due {
+			m.due[i] = at.Add(-time.Hour)
+		}
+		m.passed(false, dueAt(at, -time.Minute), c.limit)
+		for i, d := range m.due {
+			want := c.high
+			if i == 4 {
+				want = c.found
+			} else if i > 4 {
+				want = c.lows
+			}
+			if d = at.Add(-want); !m.due[i].Equal(d) {
+				t.Errorf("%s: the mark of priority %d is %v behind, want %v", c.name, 9-i, at.Sub(m.due[i]), want)
+			}
+		}
+		was := m.due
+		m.passed(true, nil, 5)
+		if m.due != was {
+			t.Errorf("%s: a look that found nothing moved the marks", c.name)
+		}
 	}
 }
 
 // What is behind a mark is looked for every few seconds, however slow that is and however much is before it; and a mark that is ahead of the clock, which was set back, comes back with it.
-func TestLowMarksAreLookedBehind(t *testing.T) {
+func TestDueMarksAreLookedBehind(t *testing.T) {
 	t.Parallel()
-	var l lowMarks
+	var l dueMarks
 	due := time.Now()
-	found := func(d time.Time) []received {
-		return []received{{Message: queue.Message{Row: queue.Row{Priority: 9}}, due: d}}
-	}
-	for range 2 {
-		l.saw(7, true, 150*time.Millisecond, found(due))
-	}
+	l.slow(7, 150*time.Millisecond, dueAt(due, 0))
 	l.marks[7].looked = time.Now().Add(-4 * time.Second)
-	if _, full := l.of(7, false); full {
+	if _, to := l.of(7, false); to == inFull {
 		t.Error("a look of 150 ms is made in full again after 4 s")
 	}
 	l.marks[7].looked = time.Now().Add(-6 * time.Second)
-	if _, full := l.of(7, false); !full {
+	if _, to := l.of(7, false); to != inFull {
 		t.Error("6 s after the last full look the next begins at the mark")
 	}
-	l.saw(7, true, 150*time.Millisecond, found(due.Add(-time.Hour)))
-	if low, full := l.of(7, false); full || !low[0].Equal(due.Add(-time.Hour-lowTrail)) {
-		t.Errorf("a full look found what was due an hour before the mark: full %v from %v, an hour before is %v", full, low[0], due.Add(-time.Hour))
+	if _, to := l.of(7, false); to == inFull {
+		t.Error("two at once look in full")
 	}
-	l.saw(7, true, 150*time.Millisecond, nil)
-	if low, _ := l.of(7, false); low[0].IsZero() {
-		t.Error("a full look that found nothing lost the mark")
+	if _, to := l.near(7); to != 0 {
+		t.Errorf("a look that others wait for reaches back %d", to)
+	}
+	l.saw(7, inFull, 150*time.Millisecond, dueAt(due, -time.Hour), 1)
+	if low, to := l.of(7, false); to == inFull || !low[4].Equal(due.Add(-time.Hour-dueSteps[to])) {
+		t.Errorf("a full look found what was due an hour before the mark: the next reaches back %d, from %v, an hour before is %v", to, low[4], due.Add(-time.Hour))
 	}
 }
 
-// Receives that wait and find nothing, of which there are many where several wait for each message, do not each look in full where that is slow; what is behind
-// the mark is found soon, and at once by who does not wait.
+// Receives that wait and find nothing, of which there are many where several wait for each message, do not look in full where that is slow; what is behind
+// the mark is found by a step that reaches it, and at once by who does not wait.
 func TestEmptyReceivesRest(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -163,11 +221,6 @@ func TestEmptyReceivesRest(t *testing.T) {
 	publish(t, db, queue.Publish{Queue: "jobs"})
 	got := receive(t, db, "jobs", 1)
 	ack(t, db, got)
-	publish(t, db, queue.Publish{Queue: "jobs"})
-	seen := []received{{Message: got[0], due: time.Now().Add(time.Minute)}} // a mark after it
-	for range 2 {
-		db.lows.saw(q.ID, true, 50*time.Millisecond, seen)
-	}
 	waits := func() []queue.Message {
 		m, err := db.Receive(t.Context(), queue.Receive{Project: 1, Queue: "jobs", Max: 1, Visibility: time.Minute, Waits: true})
 		if err != nil {
@@ -175,17 +228,29 @@ func TestEmptyReceivesRest(t *testing.T) {
 		}
 		return m
 	}
+	rested := func(k reach, ago time.Duration) {
+		l := &db.lows.marks[q.ID].behind[k]
+		l.looked, l.took, l.last = time.Now().Add(-ago), time.Hour, time.Hour
+		if ago > 0 {
+			l.took = 0
+		}
+	}
+	publish(t, db, queue.Publish{Queue: "jobs"})
+	db.lows.slow(q.ID, 50*time.Millisecond, []received{{Message: queue.Message{Row: queue.Row{Priority: got[0].Priority}}, due: time.Now().Add(2 * time.Second)}}) // a mark two seconds after it
+	for k := range inFull {
+		rested(k, 0)
+	}
 	looked := db.lows.marks[q.ID].looked
 	if got := waits(); len(got) != 0 || db.lows.marks[q.ID].looked != looked {
 		t.Errorf("received %d, and looked in full just after a slow full look", len(got))
 	}
-	db.lows.marks[q.ID].looked = looked.Add(-1100 * time.Millisecond) // twenty times the quicker of them, and more
-	publish(t, db, queue.Publish{Queue: "jobs"})
-	if got := waits(); len(got) != 1 {
-		t.Errorf("received %d of one behind the mark once the look had rested", len(got))
+	rested(2, time.Minute)
+	if got := waits(); len(got) != 1 || db.lows.marks[q.ID].looked != looked {
+		t.Errorf("received %d of one that a step of %v reaches; looked in full: %v", len(got), dueSteps[2], db.lows.marks[q.ID].looked != looked)
 	}
-	for range 2 {
-		db.lows.saw(q.ID, true, 50*time.Millisecond, seen)
+	publish(t, db, queue.Publish{Queue: "jobs"})
+	for k := range inFull {
+		rested(k, 0)
 	}
 	if got := receive(t, db, "jobs", 1); len(got) != 1 {
 		t.Errorf("who does not wait received %d of one behind the mark", len(got))

@@ -45,13 +45,13 @@ type DB struct {
 	hub      *hub
 	sweeps   sweepState
 	groupIDs groupCache
-	lows     lowMarks
+	lows     dueMarks
 	leases   leaseMark
 	oldest   oldestMarks
 	takes    gather
 	dedups   sync.Map // queueName: had content_dedup when it was last asked for
 	plains   sync.Map // namedQueue to its id: had no groups when it was last asked for
-	turns    lowMarks // of groups: place 0 alone
+	turns    turnMarks
 	ticks    groupTicks
 	wakes    wakeMarks
 	held     chan struct{} // a place for each call that waits for somebody's transaction

@@ -92,7 +92,8 @@ type receiveQueue struct {
 // receiveQueue looks at the queue. Of one that was known to have no groups it looks for messages in the same round trip.
 func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue, err error) {
 	name := namedQueue{r.Project, r.Queue}
-	var fullWakes, fullLook bool
+	var fullWakes bool
+	var to reach
 	q.from, fullWakes = db.wakes.of(name)
 	b, start := &pgx.Batch{}, time.Now()
 	b.Queue(receiveQueueSQL, r.Project, r.Queue, q.from).QueryRow(func(row pgx.Row) error {
@@ -104,7 +105,7 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 	if id != 0 {
 		seen = db.hub.seen(id)
 		var low []time.Time
-		low, fullLook = db.lows.of(id, false)
+		low, to = db.lows.of(id, false)
 		b.Queue(receiveKnownSQL, id, r.Max, seconds(r.Visibility), low, 0, r.Project, r.Queue, q.from).Query(func(rows pgx.Rows) (err error) {
 			q.got, err = scanReceived(rows, r, nil)
 			return err
@@ -129,9 +130,9 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 	}
 	switch plain := !q.grouped && !q.wakes; {
 	case plain && id == q.id:
-		db.lows.saw(id, fullLook, took, q.got)
-		q.looked, q.empty = true, fullLook && len(q.got) == 0
-		if fullLook && db.carried(ctx) == nil && ends(column(q.got, func(m received) queue.Message { return m.Message }), r.Max) {
+		db.lows.saw(id, to, took, q.got, r.Max)
+		q.looked, q.empty = true, to == inFull && len(q.got) == 0
+		if to == inFull && db.carried(ctx) == nil && ends(column(q.got, func(m received) queue.Message { return m.Message }), r.Max) {
 			db.hub.nothing(id, seen)
 		}
 	case plain:
@@ -152,7 +153,7 @@ func (db *DB) unlessLocked(ctx context.Context, queue int64, look func() (got bo
 		}
 		var due bool
 		turn, _ := db.turns.of(queue, false)
-		if err := db.conn(ctx).QueryRow(ctx, groupDueSQL, queue, turn[0]).Scan(&due); err != nil || !due || pause(ctx, try-1) != nil {
+		if err := db.conn(ctx).QueryRow(ctx, groupDueSQL, queue, turn).Scan(&due); err != nil || !due || pause(ctx, try-1) != nil {
 			return err
 		}
 	}
@@ -165,7 +166,7 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 	}
 	bytes := 0
 	for range groupRounds {
-		low, full := db.lows.of(q.id, false)
+		low, to := db.lows.of(q.id, false)
 		start := time.Now()
 		got, err := db.visitGroups(ctx, q, r, visit{limit: r.Max - len(out), low: low, bytes: bytes, sure: len(out) == 0})
 		if err != nil {
@@ -183,7 +184,7 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 			}
 		}
 		if len(plain) > 0 { // else it may be that the ungrouped had no turn
-			db.lows.saw(q.id, full, time.Since(start), plain)
+			db.lows.saw(q.id, to, time.Since(start), plain, 0)
 		}
 		if q.fifo { // by another look a lease of this one may have run out, and its group would be here twice
 			break
@@ -215,8 +216,8 @@ func (db *DB) visitGroups(ctx context.Context, q receiveQueue, r queue.Receive, 
 	for again := false; ; again = true {
 		turn, full := db.turns.of(q.id, again)
 		start := time.Now()
-		var head [10]time.Time
-		if got, err = db.receiveRows(ctx, r, []any{&head[0]}, sql, append(args, turn[0])...); err != nil {
+		var head time.Time
+		if got, err = db.receiveRows(ctx, r, []any{&head}, sql, append(args, turn)...); err != nil {
 			return nil, err
 		}
 		db.turns.passed(q.id, full, time.Since(start), head)
@@ -243,12 +244,12 @@ func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive,
 		return nil
 	}
 	var got []received
-	var full bool
+	var to reach
 	var err error
 	if !q.looked {
-		got, full, err = db.lookPlain(ctx, q, r, v, false)
+		got, to, err = db.lookPlain(ctx, q, r, v, false)
 	}
-	if err == nil && !full && len(got) == 0 && len(*out) == 0 && (!r.Waits || db.lows.rested(q.id)) {
+	if err == nil && to != inFull && len(got) == 0 && len(*out) == 0 && !r.Waits {
 		got, _, err = db.lookPlain(ctx, q, r, v, true)
 	}
 	if err != nil {
@@ -263,13 +264,17 @@ func (db *DB) receivePlain(ctx context.Context, q receiveQueue, r queue.Receive,
 	return nil
 }
 
-func (db *DB) lookPlain(ctx context.Context, q receiveQueue, r queue.Receive, v visit, again bool) (got []received, full bool, err error) {
-	low, full := db.lows.of(q.id, again)
+func (db *DB) lookPlain(ctx context.Context, q receiveQueue, r queue.Receive, v visit, again bool) (got []received, to reach, err error) {
+	low, to := db.lows.of(q.id, again)
 	start := time.Now()
 	if got, err = db.receiveRows(ctx, r, nil, receivePlainSQL, q.id, v.limit, q.lease, low, v.bytes); err == nil {
-		db.lows.saw(q.id, full, time.Since(start), got)
+		limit := v.limit
+		if v.bytes > 0 {
+			limit = 0 // by their bytes the look may have ended anywhere
+		}
+		db.lows.saw(q.id, to, time.Since(start), got, limit)
 	}
-	return got, full, err
+	return got, to, err
 }
 
 func bodyBytes(m []queue.Message) (n int) {

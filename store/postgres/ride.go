@@ -42,12 +42,9 @@ func (db *DB) rides(ctx context.Context, p *publishing) (out []*ride) {
 		if id == 0 || len(out) == maxRides || slices.ContainsFunc(out, func(r *ride) bool { return r.queue == id }) {
 			continue
 		}
-		low, full, quick := db.lows.quick(id)
-		if !quick {
-			continue
-		}
 		if me, seen := db.hub.rider(id); me != nil {
-			out = append(out, &ride{waiter: me, queue: id, seen: seen, low: low, full: full})
+			low, to := db.lows.near(id)
+			out = append(out, &ride{waiter: me, queue: id, seen: seen, low: low, full: to == inFull})
 		}
 	}
 	return out
@@ -70,7 +67,7 @@ func (db *DB) rode(rides []*ride, took time.Duration, wakes map[int64]time.Durat
 		got := column(r.received, func(m received) queue.Message { return m.Message })
 		if len(got) > 0 {
 			db.observe("receive", len(got), time.Now().Add(-took))
-			db.lows.saw(r.queue, false, 0, r.received) // the publish was in its time
+			db.lows.rode(r.queue, r.received, r.receive.Max)
 			if in, ok := wakes[r.queue]; ok && in <= 0 && ends(got, r.receive.Max) {
 				delete(wakes, r.queue)
 				if r.full {

@@ -84,10 +84,10 @@ func (db *DB) takeSure(ctx context.Context, t webhook.Take) (k *taking, err erro
 		turn, full := db.turns.of(deliveriesQueue, again)
 		from, all := db.wakes.of(deliveriesName)
 		start := time.Now()
-		if k, err = db.take(ctx, t, t.Max, turn[0]); err != nil {
+		if k, err = db.take(ctx, t, t.Max, turn); err != nil {
 			return k, err
 		}
-		db.turns.passed(deliveriesQueue, full, time.Since(start), [10]time.Time{k.head})
+		db.turns.passed(deliveriesQueue, full, time.Since(start), k.head)
 		db.wakes.looked(deliveriesName, all, time.Since(start))
 		folded := 0
 		if k.wakes {

@@ -61,7 +61,7 @@ func TestTakeComesBackToAnEndpoint(t *testing.T) {
 				return of
 			}
 			held := take()
-			db.turns.marks = map[int64]*lowMark{deliveriesQueue: {looks: looks{took: time.Hour, last: time.Hour, looked: time.Now()}}}
+			db.turns.marks = map[int64]*turnMark{deliveriesQueue: {looks: looks{took: time.Hour, last: time.Hour, looked: time.Now()}}}
 			for start := time.Now(); time.Since(start) < 2*lowTrail; time.Sleep(50 * time.Millisecond) {
 				held = append(held, take()...)
 			}

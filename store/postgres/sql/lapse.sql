@@ -8,7 +8,7 @@ WITH e AS MATERIALIZED (
   WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis >= $2 AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
   ORDER BY vis LIMIT $1 FOR UPDATE SKIP LOCKED
 ), u AS (
-  UPDATE messages m SET leased = false, vis = e.due FROM e WHERE m.id = e.id RETURNING m.queue
+  UPDATE messages m SET leased = false, vis = e.due FROM e WHERE m.id = e.id AND m.id = ANY (ARRAY(SELECT id FROM e)) RETURNING m.queue
 ), l AS MATERIALIZED (
   SELECT g.id, n.freed, n.due FROM groups g JOIN (SELECT gid, count(*) AS freed, min(due) AS due FROM e GROUP BY gid) n ON n.gid = g.id
   ORDER BY g.id FOR UPDATE OF g

@@ -31,7 +31,7 @@ WITH s0 AS MATERIALIZED (                       -- as they are seen before any i
 ), u AS (
   UPDATE messages m SET vis = now() + $3 * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
          receives = m.receives + (m.dead_at IS NULL AND m.max_receives <> 32767)::int, received_at = now()
-  FROM t WHERE m.id = t.id
+  FROM t WHERE m.id = t.id AND m.id = ANY (ARRAY(SELECT id FROM t))
   RETURNING m.*, t.n, t.vis AS was_due
 ), v AS (
   SELECT *, sees AND (all_due OR coalesce(first > low + interval '200 ms', false)) AS looks FROM ( -- to park it, or since it passed over much
@@ -60,4 +60,4 @@ SELECT u.id, project, queue, coalesce(gid, 0), prio, coalesce(place, 0), receive
        CASE WHEN u.gid IS NOT NULL THEN (SELECT g.name FROM g WHERE g.id = u.gid) WHEN source_gid IS NULL THEN ''
          ELSE coalesce((SELECT z.name FROM group_names z WHERE z.id = u.source_gid), '') END,
        coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due, (SELECT min(next_at) FROM s0)
-FROM u LEFT JOIN bodies b ON b.id = u.id ORDER BY n
+FROM u LEFT JOIN LATERAL (SELECT body, headers FROM bodies WHERE id = u.id OFFSET 0) b ON true ORDER BY n

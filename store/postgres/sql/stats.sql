@@ -7,4 +7,4 @@ SELECT s.total, s.flying, s.delayed,
 FROM (
   SELECT min(id) AS oldest, count(*) AS total, count(*) FILTER (WHERE flying) AS flying, count(*) FILTER (WHERE NOT flying AND vis > now()) AS delayed
   FROM (SELECT id, vis, leased AND (vis > now() OR dead_at IS NULL AND max_receives <> 32767 AND receives >= max_receives) AS flying
-        FROM messages WHERE queue = $1 ORDER BY id LIMIT 10001) m) s
+        FROM messages WHERE queue = $1 AND queue > 0 ORDER BY id LIMIT 10001) m) s
