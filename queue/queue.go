@@ -91,7 +91,7 @@ func CheckName(field, name string) error {
 	if dlqRule.MatchString(name) {
 		return nil
 	}
-	return fault.Invalid(field, "the queue name %s is not 1 to 76 of A-Z a-z 0-9 . _ -, not beginning with _ or .", fault.Quote(name))
+	return fault.Invalid(field, "the queue name %s is not 1 to 80 of A-Z a-z 0-9 . _ -, not beginning with _ or .; 76 where it is not a dead-letter queue's", fault.Quote(name))
 }
 
 // Check refuses the making of a queue of a name or with settings that are out of range.

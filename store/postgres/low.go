@@ -10,16 +10,17 @@ import (
 const (
 	lowFrom  = 5 * time.Millisecond   // a full look is made always, while one of the last two was quicker than this
 	lowTrail = 500 * time.Millisecond // how far a mark that has no steps stays behind what was seen
-	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for twenty times its own duration
+	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for lowRest times its own duration
+	lowRest  = 20
 
 	dueFrom = time.Millisecond      // as lowFrom, for due messages: every message has one look or two
 	dueEach = 50 * time.Microsecond // of a look's duration, for each message that it received
-	dueRest = 50                    // times its own duration a look that goes further behind the mark is put off
+	dueRest = 100                   // times its own duration a look that goes further behind the mark is put off
 )
 
-// dueSteps are how far behind the mark a look for due messages begins. Each is made when it has rested, so all of them together take a tenth of one core, however
-// much is dead there; and what took this long to be committed is found by the first of them that goes so far.
-var dueSteps = [...]time.Duration{40 * time.Millisecond, 320 * time.Millisecond, 2560 * time.Millisecond, 20 * time.Second}
+// dueSteps are how far behind the mark a look for due messages begins. Each is made when it has rested, so all of them together take a twentieth of one core, however
+// much is dead there; and what took so long to be committed is found by the first of them that goes so far.
+var dueSteps = [...]time.Duration{40 * time.Millisecond, 320 * time.Millisecond, 2560 * time.Millisecond, 20 * time.Second, 160 * time.Second}
 
 // reach is how far back a look for due messages goes: one of dueSteps, or inFull.
 type reach int
@@ -49,9 +50,9 @@ type looks struct {
 	last   time.Duration
 }
 
-// wanted reports whether the next look is to be full: in a hundred times what one takes, in lowFull at most, or in twenty times what one takes where that is longer.
-func (l *looks) wanted(from time.Duration) bool {
-	return l.took < from || time.Since(l.looked) > max(min(100*l.took, lowFull), 20*l.took)
+// wanted reports whether the next look is to be full: in a hundred times what one takes, in lowFull at most, or in rest times what one takes where that is longer.
+func (l *looks) wanted(from time.Duration, rest int) bool {
+	return l.took < from || time.Since(l.looked) > max(min(100*l.took, lowFull), time.Duration(rest)*l.took)
 }
 
 // full takes in what a full look took.
@@ -70,7 +71,7 @@ type leaseMark struct {
 func (l *leaseMark) of() (from time.Time, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.wanted(lowFrom) {
+	if l.wanted(lowFrom, lowRest) {
 		return time.Time{}, true
 	}
 	return l.from, false
@@ -104,7 +105,7 @@ func (t *turnMarks) of(queue int64, again bool) (from time.Time, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.marks[queue]
-	if again || m == nil || m.wanted(lowFrom) {
+	if again || m == nil || m.wanted(lowFrom, lowRest) {
 		return time.Time{}, true
 	}
 	return m.from, false
@@ -142,7 +143,7 @@ func (l *dueMarks) of(queue int64, again bool) (low []time.Time, to reach) {
 	if m == nil {
 		return make([]time.Time, 10), inFull
 	}
-	if again || m.wanted(dueFrom) {
+	if again || m.wanted(dueFrom, dueRest) {
 		to = inFull
 	} else {
 		for k := range dueSteps {

@@ -248,7 +248,7 @@ type foldMark struct {
 func (m *foldMark) from() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.wanted(lowFrom) {
+	if m.wanted(lowFrom, dueRest) {
 		return 0
 	}
 	return max(0, m.through-foldTrail)

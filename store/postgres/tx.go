@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -61,7 +62,7 @@ var errAgain = errors.New("a row moved between look and lock")
 
 const (
 	maxTries  = 6
-	txTimeout = 30 * time.Second // of a transaction, after which the database is taken to be gone
+	txTimeout = 30 * time.Second // of a transaction, with all its tries and the wait for a connection, after which the database is taken to be gone
 )
 
 // in runs fn in a transaction, or in the one that ctx carries: there in a savepoint, so that an error undoes fn alone.
@@ -80,8 +81,10 @@ func (db *DB) inWith(ctx context.Context, first func(b *pgx.Batch), fn func(ctx 
 		}
 		return db.fault(ctx, tx.nested(ctx, first, fn))
 	}
+	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	defer cancel()
 	for try := 1; ; try++ {
-		err := db.try(ctx, first, fn)
+		err := db.try(ctx, run, first, fn)
 		if err == nil || try == maxTries || !again(err) {
 			return db.fault(ctx, err)
 		}
@@ -102,16 +105,18 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// try runs fn in a transaction of its own. A caller that goes away does not cut it off: statements are short, and a
+// try runs fn in a transaction of its own, under run. A caller, whose context is ctx, ends the wait for a connection, but does not cut the transaction off: statements are short, and a
 // connection cut off in one is lost.
-func (db *DB) try(ctx context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
-	c, err := db.pool.Acquire(ctx)
+func (db *DB) try(ctx, run context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
+	wait, cancel := context.WithCancelCause(run)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	c, err := db.pool.Acquire(wait)
 	if err != nil {
-		return err
+		return cmp.Or(context.Cause(ctx), err)
 	}
 	defer c.Release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
-	defer cancel()
+	ctx = run
 	tx := &txn{Conn: c.Conn(), ticks: &db.ticks}
 	defer tx.over.Store(true) // before another has the connection
 	if err := tx.begin(ctx, first); err != nil {

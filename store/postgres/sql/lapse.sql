@@ -8,14 +8,14 @@ WITH e AS MATERIALIZED (
   WHERE leased AND dead_at IS NULL AND (gid IS NOT NULL OR receives >= max_receives) AND vis >= $2 AND vis <= now() AND gid IS NOT NULL AND receives < max_receives
   ORDER BY vis LIMIT $1 FOR UPDATE SKIP LOCKED
 ), u AS (
-  UPDATE messages m SET leased = false, vis = e.due FROM e WHERE m.id = e.id AND m.id = ANY (ARRAY(SELECT id FROM e)) RETURNING m.queue
+  UPDATE messages m SET leased = false, vis = e.due FROM e WHERE m.id = ANY (ARRAY[e.id]) RETURNING m.queue
 ), l AS MATERIALIZED (
-  SELECT g.id, n.freed, n.due FROM groups g JOIN (SELECT gid, count(*) AS freed, min(due) AS due FROM e GROUP BY gid) n ON n.gid = g.id
-  ORDER BY g.id FOR UPDATE OF g
+  SELECT g.id, n.freed, n.due FROM groups g JOIN (SELECT gid, count(*) AS freed, min(due) AS due FROM e GROUP BY gid) n ON g.id = ANY (ARRAY[n.gid])
+  ORDER BY n.gid FOR UPDATE OF g
 ), gu AS (
   UPDATE groups g SET in_flight = g.in_flight - l.freed, wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick()),
     next_at = CASE WHEN g.in_flight >= g.slots THEN now() ELSE least(g.next_at, now()) END, low = least(g.low, g.next_at, l.due)
-  FROM l WHERE g.id = l.id
+  FROM l WHERE g.id = ANY (ARRAY[l.id])
 )
 SELECT coalesce((
     SELECT vis FROM messages

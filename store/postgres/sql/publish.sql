@@ -65,8 +65,8 @@ WITH i AS MATERIALIZED (
 --$   SELECT project, (now() AT TIME ZONE 'UTC')::date, count(*), sum(price) FROM w WHERE price > 0 GROUP BY 1
 ), gl AS MATERIALIZED ( -- groups in one lock order --g
   SELECT g.id, n.vis, n.tick FROM groups g --g
-  JOIN (SELECT gid, qid, min(vis) AS vis, min(tick) AS tick FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = n.gid AND g.tick >= n.tick AND g.queue = n.qid --g
-  ORDER BY g.id FOR UPDATE OF g --g
+  JOIN (SELECT gid, qid, min(vis) AS vis, min(tick) AS tick FROM w WHERE gid <> 0 GROUP BY 1, 2) n ON g.id = ANY (ARRAY[n.gid]) AND g.tick >= n.tick AND g.queue = n.qid --g
+  ORDER BY n.gid FOR UPDATE OF g --g
 ), m AS (
   INSERT INTO messages (id, project, queue, gid, prio, place, max_receives, vis, published_at, origin_at, expires_at, retention_s)
   SELECT id, project, qid,
@@ -80,7 +80,7 @@ WITH i AS MATERIALIZED (
   INSERT INTO bodies (id, body, headers) SELECT id, body, nullif(headers, '')::jsonb FROM w
 ), gu AS ( --g
   UPDATE groups g SET next_at = least(g.next_at, gl.vis), wake_xid = pg_current_xact_id(), tick = greatest(g.tick, group_tick()) --g
-  FROM gl WHERE g.id = gl.id AND g.tick >= gl.tick --g
+  FROM gl WHERE g.id = ANY (ARRAY[gl.id]) AND g.tick >= gl.tick --g
 )
 SELECT j.id, CASE WHEN j.id IN (SELECT id FROM w) THEN 'stored' WHEN j.known THEN 'known' WHEN j.refused IS NOT NULL THEN j.refused WHEN j.held THEN 'held'
 --$           WHEN j.id NOT IN (SELECT id FROM p) THEN 'credit'

@@ -4,7 +4,7 @@ WITH s0 AS MATERIALIZED (                       -- as they are seen before any i
   SELECT id, tick, next_at FROM groups WHERE queue = $1 AND runnable AND next_at <= now() AND next_at >= $7 ORDER BY next_at, id LIMIT $4::int + 50
 ), r AS MATERIALIZED (
   SELECT g.id, name, name = '' AS plain, slots - in_flight AS free, wake_xid, g.next_at, least(low, g.next_at) AS low, s0.tick
-  FROM s0 JOIN groups g ON g.id = s0.id AND g.tick >= s0.tick
+  FROM s0 JOIN groups g ON g.id = ANY (ARRAY[s0.id]) AND g.tick >= s0.tick
   WHERE g.runnable AND g.next_at <= now()
   ORDER BY s0.next_at, s0.id LIMIT $4 FOR UPDATE OF g SKIP LOCKED
 ), g AS MATERIALIZED (
@@ -31,7 +31,7 @@ WITH s0 AS MATERIALIZED (                       -- as they are seen before any i
 ), u AS (
   UPDATE messages m SET vis = now() + $3 * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
          receives = m.receives + (m.dead_at IS NULL AND m.max_receives <> 32767)::int, received_at = now()
-  FROM t WHERE m.id = t.id AND m.id = ANY (ARRAY(SELECT id FROM t))
+  FROM t WHERE m.id = ANY (ARRAY[t.id])
   RETURNING m.*, t.n, t.vis AS was_due
 ), v AS (
   SELECT *, sees AND (all_due OR coalesce(first > low + interval '200 ms', false)) AS looks FROM ( -- to park it, or since it passed over much
@@ -51,7 +51,7 @@ WITH s0 AS MATERIALIZED (                       -- as they are seen before any i
       SELECT min(y.vis) FROM generate_series(9, 0, -1) AS p(prio), LATERAL (
         SELECT vis FROM messages WHERE gid = x.id AND NOT leased AND prio = p.prio AND vis >= v.low
           AND (v.got = 0 OR id <> ALL (v.ids)) ORDER BY vis, id LIMIT 1) y) END AS vis OFFSET 0) h) -- OFFSET: looked for once
-  FROM v WHERE x.id = v.id AND x.tick >= v.tick -- that of before the lock, which this statement sees
+  FROM v WHERE x.id = ANY (ARRAY[v.id]) AND x.tick >= v.tick -- that of before the lock, which this statement sees
 )
 SELECT u.id, project, queue, coalesce(gid, 0), prio, coalesce(place, 0), receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,
        coalesce(received_at, '0001-01-01Z'), expires_at, retention_s, coalesce(claim_id, 0), coalesce(source_queue, 0), coalesce(source_gid, 0),
@@ -60,4 +60,4 @@ SELECT u.id, project, queue, coalesce(gid, 0), prio, coalesce(place, 0), receive
        CASE WHEN u.gid IS NOT NULL THEN (SELECT g.name FROM g WHERE g.id = u.gid) WHEN source_gid IS NULL THEN ''
          ELSE coalesce((SELECT z.name FROM group_names z WHERE z.id = u.source_gid), '') END,
        coalesce((SELECT q.name FROM queues q WHERE q.id = u.source_queue), ''), was_due, (SELECT min(next_at) FROM s0)
-FROM u LEFT JOIN LATERAL (SELECT body, headers FROM bodies WHERE id = u.id OFFSET 0) b ON true ORDER BY n
+FROM u LEFT JOIN bodies b ON b.id = ANY (ARRAY[u.id]) ORDER BY n

@@ -9,14 +9,14 @@ WITH c AS MATERIALIZED (
 --$ WHERE (SELECT NOT paused AND NOT grouped AND NOT EXISTS (SELECT 1 FROM wakes w WHERE w.queue = q.id AND w.id > $8) FROM queues q WHERE id = $1 AND project = $6 AND name = $7)
   LIMIT $2                                   -- lower priorities are not looked at once the limit is reached
 ), s AS MATERIALIZED (
-  SELECT c.*, b.body, b.headers, coalesce(octet_length(b.body), 0) AS size FROM c LEFT JOIN LATERAL (SELECT body, headers FROM bodies WHERE id = c.id OFFSET 0) b ON true
+  SELECT c.*, b.body, b.headers, coalesce(octet_length(b.body), 0) AS size FROM c LEFT JOIN bodies b ON b.id = ANY (ARRAY[c.id])
 ), t AS MATERIALIZED (                       -- ends at 8 MiB of bodies, save that the receive's first always goes
   SELECT * FROM (SELECT s.*, row_number() OVER w + $5::bigint AS n, sum(s.size) OVER w + $5::bigint AS total FROM s WINDOW w AS (ORDER BY prio DESC, vis, id)) x
   WHERE n = 1 OR total <= 8388608
 ), u AS (
   UPDATE messages m SET vis = now() + coalesce(nullif($3::float8, 0), (SELECT visibility_s FROM queues WHERE id = $1)) * interval '1 s', leased = true, receipt_open = true, lease_no = m.lease_no + 1,
          receives = m.receives + (m.dead_at IS NULL AND m.max_receives <> 32767)::int, received_at = now()
-  FROM t WHERE m.id = t.id AND m.id = ANY (ARRAY(SELECT id FROM t))
+  FROM t WHERE m.id = ANY (ARRAY[t.id])
   RETURNING m.*, t.n, t.vis AS was_due, t.body, t.headers
 )
 SELECT u.id, project, queue, coalesce(gid, 0), prio, coalesce(place, 0), receives, max_receives, lease_no, leased, receipt_open, vis, published_at, origin_at,

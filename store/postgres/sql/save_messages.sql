@@ -17,4 +17,4 @@ FROM (
     u(id, queue, gid, receives, lease_no, leased, receipt_open, vis, received_at, expires_at, claim_id, source_queue, source_gid, dead_at, last_error, origin_at,
       place)
 ) u
-WHERE m.id = u.id AND m.id = ANY ($1)
+WHERE m.id = ANY (ARRAY[u.id])

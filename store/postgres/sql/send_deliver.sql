@@ -9,7 +9,7 @@ WITH f AS MATERIALIZED (
 --r NOT g.disabled AND coalesce(g.next_at > now(), true) AND u.turn <= least(g.slots, $6) - g.in_flight AS taken, g.hold_s, g.hold_s * interval '1 s' + $9::float8 * interval '1 s' AS lease,
     nextval('claim_seq') AS claim, nextval('message_seq') AS message
   FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) WITH ORDINALITY u(event, endpoint, hash, tick, n) --n
---r FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::int[]) WITH ORDINALITY u(event, endpoint, hash, tick, turn, n) JOIN groups g ON g.id = u.endpoint AND g.tick >= u.tick
+--r FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::int[]) WITH ORDINALITY u(event, endpoint, hash, tick, turn, n) JOIN groups g ON g.id = ANY (ARRAY[u.endpoint]) AND g.tick >= u.tick
   JOIN endpoints e ON e.id = u.endpoint AND e.deleted_at IS NULL ORDER BY u.n
 ), c AS (
   INSERT INTO delivery_claims (id, kind, project, hash, policy, max_tries, window_s, message_id, state) --n
@@ -34,7 +34,7 @@ WITH f AS MATERIALIZED (
 --r next_at = CASE WHEN rest > 0 THEN least(next_at, now()) ELSE next_at END, in_flight = in_flight + u.taken
   FROM (SELECT endpoint, min(tick) AS tick
 --r   , count(*) FILTER (WHERE taken) AS taken, count(*) FILTER (WHERE NOT taken) AS rest
-    FROM f GROUP BY endpoint) u WHERE g.id = u.endpoint AND g.tick >= u.tick
+    FROM f GROUP BY endpoint) u WHERE g.id = ANY (ARRAY[u.endpoint]) AND g.tick >= u.tick
 )
 SELECT id, event, endpoint FROM d ORDER BY id --n
 --r SELECT d.id, d.event, d.endpoint, f.taken, f.claim, f.message, f.project, f.hold_s, CASE f.policy WHEN 'o' THEN 'once' ELSE 'idempotent' END, f.ladder

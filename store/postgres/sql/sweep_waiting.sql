@@ -1,2 +1,2 @@
 -- Deleted endpoints for which something may wait: $1 limit
-SELECT e.id FROM endpoints e JOIN groups g ON g.id = e.id WHERE e.deleted_at IS NOT NULL AND g.next_at IS NOT NULL ORDER BY e.id LIMIT $1
+SELECT e.id FROM endpoints e JOIN groups g ON g.id = ANY (ARRAY[e.id]) WHERE e.deleted_at IS NOT NULL AND g.next_at IS NOT NULL ORDER BY e.id LIMIT $1

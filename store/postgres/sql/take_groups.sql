@@ -4,4 +4,4 @@ UPDATE groups t SET in_flight = t.in_flight + u.took, tick = greatest(t.tick, gr
   SELECT CASE WHEN h.vis IS NOT NULL THEN greatest(h.vis, now()) END, coalesce(h.vis, 'infinity')
   FROM (SELECT (SELECT vis FROM messages WHERE gid = t.id AND NOT leased AND prio = 0 AND vis >= least(t.low, t.next_at)
     ORDER BY vis, id LIMIT 1) AS vis OFFSET 0) h) -- OFFSET: looked for once
-FROM unnest($1::bigint[], $2::int[], $3::bigint[]) u(id, took, tick) WHERE t.id = u.id AND t.tick >= u.tick
+FROM unnest($1::bigint[], $2::int[], $3::bigint[]) u(id, took, tick) WHERE t.id = ANY (ARRAY[u.id]) AND t.tick >= u.tick
