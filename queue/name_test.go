@@ -9,7 +9,7 @@ import (
 func TestNamesOfQueues(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		length       int
+		length        int
 		named, making string // what the refusal says; "" none
 	}{
 		{76, "", ""},

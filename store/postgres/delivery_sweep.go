@@ -24,18 +24,6 @@ const (
 	whyDeleted    = "its endpoint was deleted"
 )
 
-// sweepDeliveries does at most limit items of each of the webhooks' own duties, and answers how much it did: what dead senders of disabled
-// endpoints held may be tried again, or is stuck, what waits for deleted ones is cancelled, what ended long ago is forgotten. Deliveries past their retention go with the messages'.
-func (db *DB) sweepDeliveries(ctx context.Context, limit int) (int, error) {
-	total := 0
-	var errs []error
-	for _, duty := range []func(context.Context, int) (int, error){db.reapDeliveries, db.cancelDeleted, db.forgetDeliveries, db.forgetEvents, db.forgetEndpoints} {
-		n, err := duty(ctx, limit)
-		total, errs = total+n, append(errs, err)
-	}
-	return total, errors.Join(errs...)
-}
-
 // reapDeliveries moves the claims of dead senders of disabled endpoints. Those of others are found by the take that has them next.
 func (db *DB) reapDeliveries(ctx context.Context, limit int) (int, error) {
 	ids, err := db.ids(ctx, deadSendersSQL, limit)

@@ -169,6 +169,7 @@ func TestPlansOfADrainedQueue(t *testing.T) {
 		"queue_delete":       "once for a queue",
 		"sweep_dead_senders": "messages_lapsed has none but those of dead senders",
 		"sweep_endpoints":    "once a minute, if endpoints were deleted",
+		"sweep_due":          "the oldest of all callers' messages, and messages_lapsed",
 		"wakes_queues":       "it asks for the oldest of all",
 	}
 	sent := map[string]string{"receive_plain, known": receiveKnownSQL, "publish, priced": publishPaidSQL, "publish, plain": publishPlainSQL, "send_deliver, taken": sendDeliverTakenSQL}

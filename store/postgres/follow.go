@@ -8,9 +8,8 @@ import (
 )
 
 var (
-	followsThereSQL = stmt("follows_there")
-	followsLockSQL  = stmt("follows_lock")
-	followsDoneSQL  = stmt("follows_done")
+	followsLockSQL = stmt("follows_lock")
+	followsDoneSQL = stmt("follows_done")
 )
 
 // What a caller's transaction may say of the message that carries a key.
@@ -31,11 +30,6 @@ type follow struct {
 
 // followAll has messages follow what callers' transactions said of their keys, once those have committed.
 func (db *DB) followAll(ctx context.Context, limit int) (n int, err error) {
-	var there bool
-	err = db.alone(ctx, func(ctx context.Context) error { return db.conn(ctx).QueryRow(ctx, followsThereSQL).Scan(&there) })
-	if err != nil || !there {
-		return 0, err
-	}
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
 		claims, lines, err := tx.lockFollows(ctx, limit)
 		if err != nil {

@@ -50,7 +50,7 @@ type looks struct {
 	last   time.Duration
 }
 
-// wanted reports whether the next look is to be full: in a hundred times what one takes, in lowFull at most, or in rest times what one takes where that is longer.
+// wanted reports whether the next look is to be full: in a hundred times what the last took, or in lowFull, or in rest times what it took where that is longer.
 func (l *looks) wanted(from time.Duration, rest int) bool {
 	return l.took < from || time.Since(l.looked) > max(min(100*l.took, lowFull), time.Duration(rest)*l.took)
 }

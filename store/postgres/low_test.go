@@ -186,19 +186,19 @@ func TestDueMarksPassPriorities(t *testing.T) {
 	}
 }
 
-// What is behind a mark is looked for every few seconds, however slow that is and however much is before it; and a mark that is ahead of the clock, which was set back, comes back with it.
+// What is behind a mark is looked for in full again and again, however slow that is and however much is before it, by one at a time; and a mark that is ahead of the clock, which was set back, comes back with it.
 func TestDueMarksAreLookedBehind(t *testing.T) {
 	t.Parallel()
 	var l dueMarks
 	due := time.Now()
 	l.slow(7, 150*time.Millisecond, dueAt(due, 0))
-	l.marks[7].looked = time.Now().Add(-4 * time.Second)
+	l.marks[7].looked = time.Now().Add(-14 * time.Second)
 	if _, to := l.of(7, false); to == inFull {
-		t.Error("a look of 150 ms is made in full again after 4 s")
+		t.Error("a look of 150 ms is made in full again after 14 s")
 	}
-	l.marks[7].looked = time.Now().Add(-6 * time.Second)
+	l.marks[7].looked = time.Now().Add(-16 * time.Second)
 	if _, to := l.of(7, false); to != inFull {
-		t.Error("6 s after the last full look the next begins at the mark")
+		t.Error("16 s after the last full look the next begins at the mark")
 	}
 	if _, to := l.of(7, false); to == inFull {
 		t.Error("two at once look in full")

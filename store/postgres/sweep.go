@@ -23,6 +23,7 @@ var (
 	countsLockSQL       = stmt("counts_lock")
 	countsFoldSQL       = stmt("counts_fold")
 	countsPruneSQL      = stmt("counts_prune")
+	sweepDueSQL         = stmt("sweep_due")
 )
 
 // sweepState is where this process's sweeps stand that go page by page. Others have their own: they do the same work, and what
@@ -43,25 +44,40 @@ type sweepState struct {
 func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 	start, total := time.Now(), 0
 	defer func() { db.observe("sweep", total, start) }()
+	var wakes, follows, publishKeys, requestKeys, redrives, deadSenders, deletedEndpoints bool
+	err := db.alone(ctx, func(ctx context.Context) error {
+		return db.conn(ctx).QueryRow(ctx, sweepDueSQL, queue.RedriveMemory.Seconds()).Scan(&wakes, &follows, &publishKeys, &requestKeys, &redrives, &deadSenders, &deletedEndpoints)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
+	}
 	var errs []error
 	for _, duty := range []struct {
 		name string
+		due  bool
 		do   func(context.Context, int) (int, error)
 	}{
-		{"leases", db.sweepLeases},
-		{"wakes", db.foldAll},
-		{"messages of keys", db.followAll},
-		{"last tries", db.sweepLastTries},
-		{"retention", db.sweepExpired},
-		{"publish keys", db.deleting(sweepPublishKeysSQL)},
-		{"request keys", db.deleting(sweepRequestKeysSQL)},
-		{"groups", db.sweepGroups},
-		{"deliveries", db.sweepDeliveries},
-		{"redrives", db.sweepRedrives},
-		{"counts", db.foldCounts},
+		{"leases", true, db.sweepLeases},
+		{"wakes", wakes, db.foldAll},
+		{"messages of keys", follows, db.followAll},
+		{"last tries", true, db.sweepLastTries},
+		{"retention", true, db.sweepExpired},
+		{"publish keys", publishKeys, db.deleting(sweepPublishKeysSQL)},
+		{"request keys", requestKeys, db.deleting(sweepRequestKeysSQL)},
+		{"groups", true, db.sweepGroups},
+		{"dead senders", deadSenders, db.reapDeliveries},
+		{"deleted endpoints", deletedEndpoints, db.cancelDeleted},
+		{"deliveries", true, db.forgetDeliveries},
+		{"events", true, db.forgetEvents},
+		{"endpoints", true, db.forgetEndpoints},
+		{"redrives", redrives, db.sweepRedrives},
+		{"counts", true, db.foldCounts},
 	} {
 		if err := context.Cause(ctx); err != nil {
 			return total, err
+		}
+		if !duty.due {
+			continue
 		}
 		n, err := duty.do(ctx, limit)
 		if total += n; err != nil {

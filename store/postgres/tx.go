@@ -108,6 +108,9 @@ func pause(ctx context.Context, try int) error {
 // try runs fn in a transaction of its own, under run. A caller, whose context is ctx, ends the wait for a connection, but does not cut the transaction off: statements are short, and a
 // connection cut off in one is lost.
 func (db *DB) try(ctx, run context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	wait, cancel := context.WithCancelCause(run)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()

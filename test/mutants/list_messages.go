@@ -197,7 +197,7 @@ var ofMessages = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestLapseOfALockedMessage", "once the lock of one was gone"}},
 	},
 	{
-		id: "lapse-in-full", holds: "I16", out: "leases' ends and due messages are looked for in full every few seconds, however slow that is (on SQLite there are no marks)",
+		id: "lapse-in-full", holds: "I16", out: "leases' ends are looked for in full every few seconds, however slow that is (on SQLite there are no marks)",
 		edits:  []edit{{file: "store/postgres/low.go", old: "min(100*l.took, lowFull)", new: "100*l.took"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestLeasesAreSearchedInFull", "the next begins at the mark"}},
 	},
@@ -219,7 +219,7 @@ var ofMessages = []mutant{
 	{
 		id: "due-full", holds: "I16", out: "due messages are looked for in full every few seconds, whatever the mark says (on SQLite there are no marks)",
 		edits:  []edit{{file: "store/postgres/low.go", old: "if again || m.wanted(dueFrom, dueRest) {", new: "if again {"}},
-		caught: []catch{{onPostgres, "store/postgres", "TestDueMarksAreLookedBehind", "6 s after the last full look"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestDueMarksAreLookedBehind", "16 s after the last full look"}},
 	},
 	{
 		id: "due-passes", holds: "I16", out: "a look that was filled says nothing of priorities behind the last that it reached (on SQLite there are no marks)",
@@ -232,7 +232,7 @@ var ofMessages = []mutant{
 		caught: []catch{{onPostgres, "store/postgres", "TestDueMarks", "has rested"}},
 	},
 	{
-		id: "plan-receive", holds: "H-Q12", out: "a receive finds what it hands out by its id, however few rows the planner counts (SQLite's plans depend on no such count)",
+		id: "plan-receive", holds: "H-Q12", out: "a receive finds what it hands out by its id, however few rows the planner counts (on SQLite no plan depends on such a count)",
 		edits:  []edit{{file: "store/postgres/sql/receive_plain.sql", old: "FROM t WHERE m.id = ANY (ARRAY[t.id])", new: "FROM t WHERE m.id = t.id"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestPlansOfADrainedQueue", "messages is read from end to end"}},
 	},
