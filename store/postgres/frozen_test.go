@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/onceward/onceward/internal/fault"
 	"github.com/onceward/onceward/internal/pgtest"
 	"github.com/onceward/onceward/queue"
 )
@@ -30,6 +31,34 @@ func TestFrozenInATransaction(t *testing.T) {
 		t.Fatal("received what another transaction has locked")
 	}
 	eventually(t, "the other server receives it", func() bool { return len(receive(t, other, "jobs", 1)) == 1 })
+}
+
+// A database that does not answer keeps a call for so long and no longer: with all its tries, and with the wait for a connection where calls before it have them all.
+func TestCallsToAFrozenDatabaseEnd(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, pgtest.Database(t)+"&pool_max_conns=4")
+	make1(t, db, "jobs")
+	db.patience = 300 * time.Millisecond
+	for range db.pool.Config().MaxConns {
+		c, err := db.pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Release()
+	}
+	for name, call := range map[string]func() error{
+		"a statement": func() error {
+			_, err := db.Receive(t.Context(), queue.Receive{Project: 1, Queue: "jobs", Max: 1})
+			return err
+		},
+		"a transaction": func() error { _, err := db.CreateQueue(t.Context(), queue.Spec{Project: 1, Name: "other"}); return err },
+	} {
+		began := time.Now()
+		err := call()
+		if took := time.Since(began); fault.CodeOf(err) != fault.Unavailable || took > 20*db.patience {
+			t.Errorf("%s: %v after %v, want UNAVAILABLE after %v", name, err, took, db.patience)
+		}
+	}
 }
 
 // A server that was frozen inside a transaction, and woke after the database gave it up, runs it again: it left nothing.

@@ -55,6 +55,7 @@ type DB struct {
 	ticks    groupTicks
 	wakes    wakeMarks
 	held     chan struct{} // a place for each call that waits for somebody's transaction
+	patience time.Duration // txTimeout, but in tests
 
 	publishes *batch.Batcher[queue.Publish, queue.Published]
 	settles   *batch.Batcher[queue.Settle, queue.Settled]
@@ -84,7 +85,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 			cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		}
 	}
-	db := &DB{opts: o, held: make(chan struct{}, maxHeld)}
+	db := &DB{opts: o, held: make(chan struct{}, maxHeld), patience: txTimeout}
 	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		db.groupIDs.forget() // it may be another database by now: a standby that took over without the last commits
 		db.ticks.forget()

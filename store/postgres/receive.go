@@ -365,7 +365,7 @@ func (db *DB) alone(ctx context.Context, fn func(ctx context.Context) error) err
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.patience)
 	defer cancel()
 	for try := 1; ; try++ {
 		err := fn(run)

@@ -62,7 +62,7 @@ var errAgain = errors.New("a row moved between look and lock")
 
 const (
 	maxTries  = 6
-	txTimeout = 30 * time.Second // of a transaction, with all its tries and the wait for a connection, after which the database is taken to be gone
+	txTimeout = 30 * time.Second // of a call, with all its tries and the wait for a connection, after which the database is taken to be gone
 )
 
 // in runs fn in a transaction, or in the one that ctx carries: there in a savepoint, so that an error undoes fn alone.
@@ -81,7 +81,7 @@ func (db *DB) inWith(ctx context.Context, first func(b *pgx.Batch), fn func(ctx 
 		}
 		return db.fault(ctx, tx.nested(ctx, first, fn))
 	}
-	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.patience)
 	defer cancel()
 	for try := 1; ; try++ {
 		err := db.try(ctx, run, first, fn)
