@@ -10,16 +10,17 @@ import (
 const (
 	lowFrom  = 5 * time.Millisecond   // a full look is made always, while one of the last two was quicker than this
 	lowTrail = 500 * time.Millisecond // how far a mark that has no steps stays behind what was seen
-	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for lowRest times its own duration
-	lowRest  = 20
+	lowFull  = 5 * time.Second        // a full look is put off for no longer, or for twenty times its own duration
 
 	dueFrom = time.Millisecond      // as lowFrom, for due messages: every message has one look or two
 	dueEach = 50 * time.Microsecond // of a look's duration, for each message that it received
-	dueRest = 100                   // times its own duration a look that goes further behind the mark is put off
+	dueFull = time.Minute           // as lowFull, for due messages
+
+	clockBack = time.Second // a mark that is so far ahead of the database says that its clock was set back
 )
 
-// dueSteps are how far behind the mark a look for due messages begins. Each is made when it has rested, so all of them together take a twentieth of one core, however
-// much is dead there; and what took so long to be committed is found by the first of them that goes so far.
+// dueSteps are how far behind the mark a look for due messages begins. Each is put off for a hundred times what it takes, so that all of them together take a twentieth of one core, however
+// much is dead there; but for no longer than it goes back. What took so long to be committed is found by the first of them that goes so far.
 var dueSteps = [...]time.Duration{40 * time.Millisecond, 320 * time.Millisecond, 2560 * time.Millisecond, 20 * time.Second, 160 * time.Second}
 
 // reach is how far back a look for due messages goes: one of dueSteps, or inFull.
@@ -39,6 +40,7 @@ type dueMarks struct {
 
 type dueMark struct {
 	due    [10]time.Time // by place: priority 9 first
+	back   time.Time     // when one was set back last: a look that began before moves none on
 	behind [len(dueSteps)]looks
 	looks
 }
@@ -50,9 +52,9 @@ type looks struct {
 	last   time.Duration
 }
 
-// wanted reports whether the next look is to be full: in a hundred times what the last took, or in lowFull, or in rest times what it took where that is longer.
-func (l *looks) wanted(from time.Duration, rest int) bool {
-	return l.took < from || time.Since(l.looked) > max(min(100*l.took, lowFull), time.Duration(rest)*l.took)
+// wanted reports whether the next look is to be full: in a hundred times what one takes, in most at the latest, or in twenty times what one takes where that is longer.
+func (l *looks) wanted(from, most time.Duration) bool {
+	return l.took < from || time.Since(l.looked) > max(min(100*l.took, most), 20*l.took)
 }
 
 // full takes in what a full look took.
@@ -71,7 +73,7 @@ type leaseMark struct {
 func (l *leaseMark) of() (from time.Time, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.wanted(lowFrom, lowRest) {
+	if l.wanted(lowFrom, lowFull) {
 		return time.Time{}, true
 	}
 	return l.from, false
@@ -105,7 +107,7 @@ func (t *turnMarks) of(queue int64, again bool) (from time.Time, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.marks[queue]
-	if again || m == nil || m.wanted(lowFrom, lowRest) {
+	if again || m == nil || m.wanted(lowFrom, lowFull) {
 		return time.Time{}, true
 	}
 	return m.from, false
@@ -143,11 +145,11 @@ func (l *dueMarks) of(queue int64, again bool) (low []time.Time, to reach) {
 	if m == nil {
 		return make([]time.Time, 10), inFull
 	}
-	if again || m.wanted(dueFrom, dueRest) {
+	if again || m.wanted(dueFrom, dueFull) {
 		to = inFull
 	} else {
 		for k := range dueSteps {
-			if b := &m.behind[k]; time.Since(b.looked) >= dueRest*b.took {
+			if b := &m.behind[k]; time.Since(b.looked) >= min(100*b.took, dueSteps[k]) {
 				to = reach(k)
 			}
 		}
@@ -163,7 +165,7 @@ func (l *dueMarks) of(queue int64, again bool) (low []time.Time, to reach) {
 	return m.low(to), to
 }
 
-// near gives the marks for a look that others wait for: it goes no further back than it must.
+// near gives the marks for a look that others wait for, or that may leave out what they are of: it goes no further back than it must, and counts for none that does.
 func (l *dueMarks) near(queue int64) (low []time.Time, to reach) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,6 +193,7 @@ func (l *dueMarks) saw(q int64, to reach, took time.Duration, got []received, li
 	if l.least == 0 || took < l.least {
 		l.least = took
 	}
+	began := time.Now().Add(-took)
 	took = max(0, took-l.least-time.Duration(len(got))*dueEach)
 	m := l.marks[q]
 	if m == nil {
@@ -208,25 +211,26 @@ func (l *dueMarks) saw(q int64, to reach, took time.Duration, got []received, li
 	} else {
 		m.behind[to].full(took)
 	}
-	m.passed(to == inFull, got, limit)
+	m.passed(began, got, limit)
 }
 
-// rode takes in what a look received that was part of a longer statement, from the marks or not.
-func (l *dueMarks) rode(q int64, got []received, limit int) {
+// rode takes in what a look received that was part of something that took longer.
+func (l *dueMarks) rode(q int64, took time.Duration, got []received, limit int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m := l.marks[q]; m != nil {
-		m.passed(false, got, limit)
+		m.passed(time.Now().Add(-took), got, limit)
 	}
 }
 
 // passed moves the marks on to the newest that was received of a priority; or to the look's own time, where less than the limit was found, and of the priorities before the
 // one at which it was reached. The limit is 0 where priorities took turns with something else: nothing is known of one that nothing was found of.
-// What a full look found is where a mark belongs, even if that is before it: the clock may have been set back, and until it has caught up all would be behind the mark.
-func (m *dueMark) passed(full bool, got []received, limit int) {
+// Where the limit was reached the mark belongs at what was found there even if that is before it: a look behind it has found some of many.
+func (m *dueMark) passed(began time.Time, got []received, limit int) {
 	if len(got) == 0 {
 		return // the queue may be paused
 	}
+	at := got[0].ReceivedAt
 	var due [10]time.Time
 	last := 0
 	for _, r := range got {
@@ -235,16 +239,21 @@ func (m *dueMark) passed(full bool, got []received, limit int) {
 			due[i] = r.due
 		}
 	}
+	filled := limit > 0 && !ends(column(got, func(r received) queue.Message { return r.Message }), limit)
 	if limit > 0 {
-		if ends(column(got, func(r received) queue.Message { return r.Message }), limit) {
-			last = len(due)
-		}
-		for i := range last {
-			due[i] = got[0].ReceivedAt
+		for i := range due {
+			if i < last || !filled {
+				due[i] = at
+			}
 		}
 	}
 	for i, d := range due {
-		if !d.IsZero() && (full || d.After(m.due[i])) {
+		switch {
+		case filled && i == last && d.Before(m.due[i]):
+			m.due[i], m.back = d, time.Now()
+		case m.due[i].Sub(at) > clockBack:
+			m.due[i], m.back = at, time.Now()
+		case d.After(m.due[i]) && !began.Before(m.back):
 			m.due[i] = d
 		}
 	}

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -138,7 +140,7 @@ func TestDueMarks(t *testing.T) {
 		}
 	}
 	reaches(0, "all looked a moment ago")
-	l.marks[7].behind[2].looked = due.Add(-dueRest * time.Millisecond)
+	l.marks[7].behind[2].looked = due.Add(-100 * time.Millisecond)
 	reaches(2, "the third has rested")
 	reaches(0, "it was made by another")
 	if _, to := l.of(7, true); to != inFull {
@@ -166,7 +168,7 @@ func TestDueMarksPassPriorities(t *testing.T) {
 		for i := range m.due {
 			m.due[i] = at.Add(-time.Hour)
 		}
-		m.passed(false, dueAt(at, -time.Minute), c.limit)
+		m.passed(time.Now(), dueAt(at, -time.Minute), c.limit)
 		for i, d := range m.due {
 			want := c.high
 			if i == 4 {
@@ -179,10 +181,59 @@ func TestDueMarksPassPriorities(t *testing.T) {
 			}
 		}
 		was := m.due
-		m.passed(true, nil, 5)
+		m.passed(time.Now(), nil, 5)
 		if m.due != was {
 			t.Errorf("%s: a look that found nothing moved the marks", c.name)
 		}
+	}
+}
+
+// A look that was filled behind the mark has found some of many: the mark comes back to them, and no look that began before moves it on. One that is ahead of the database's clock, which was
+// set back, comes back to that.
+func TestDueMarksComeBack(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	m := &dueMark{}
+	m.passed(began, dueAt(began, 0), 2)
+	marks := func(want time.Time, why string) {
+		t.Helper()
+		if got := m.due[4]; !got.Equal(want) {
+			t.Errorf("%s: the mark is %v off", why, got.Sub(want))
+		}
+	}
+	marks(began, "all is received")
+	behind := began.Add(-time.Minute)
+	m.passed(time.Now(), dueAt(began, -time.Minute), 1)
+	marks(behind, "a filled look found what was due a minute before")
+	m.passed(began.Add(-time.Millisecond), dueAt(began.Add(time.Second), 0), 2)
+	marks(behind, "a look that began before ended after it")
+	now := time.Now()
+	m.passed(now, dueAt(now, 0), 2)
+	marks(now, "a look after it left nothing")
+	m.passed(time.Now(), dueAt(now.Add(-time.Hour), -time.Second), 2)
+	marks(now.Add(-time.Hour), "the clock was set back by an hour")
+	if m.due[0] != m.due[4] {
+		t.Errorf("the clock was set back: the mark of another priority is %v", m.due[0])
+	}
+}
+
+// What a transaction received that may yet be undone moves no mark on: its messages would be behind it.
+func TestDueMarksOfATransaction(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	q := make1(t, db, "jobs")
+	publish(t, db, queue.Publish{Queue: "jobs"})
+	db.lows.slow(q.ID, 50*time.Millisecond, dueAt(time.Now().Add(-time.Hour), 0))
+	was := db.lows.marks[q.ID].due
+	undone := errors.New("undone")
+	err := db.in(t.Context(), func(ctx context.Context, _ *txn) error {
+		if got, err := db.Receive(ctx, queue.Receive{Project: 1, Queue: "jobs", Max: 10, Visibility: time.Minute}); err != nil || len(got) != 1 {
+			t.Errorf("received %d, %v", len(got), err)
+		}
+		return undone
+	})
+	if !errors.Is(err, undone) || db.lows.marks[q.ID].due != was {
+		t.Errorf("%v; the marks were moved by what was undone", err)
 	}
 }
 
@@ -236,7 +287,7 @@ func TestEmptyReceivesRest(t *testing.T) {
 		}
 	}
 	publish(t, db, queue.Publish{Queue: "jobs"})
-	db.lows.slow(q.ID, 50*time.Millisecond, []received{{Message: queue.Message{Row: queue.Row{Priority: got[0].Priority}}, due: time.Now().Add(2 * time.Second)}}) // a mark two seconds after it
+	db.lows.slow(q.ID, 50*time.Millisecond, dueAt(time.Now().Add(2*time.Second), 0)) // a mark two seconds after it
 	for k := range inFull {
 		rested(k, 0)
 	}

@@ -164,6 +164,9 @@ func pooled(ctx context.Context, cfg *pgx.ConnConfig) (bool, error) {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// migrateTime is how long a migration may take: an index of many millions of messages takes minutes.
+const migrateTime = time.Hour
+
 // migrateLock is the advisory lock under which one server migrates while the others wait.
 const migrateLock = 0x6f6e6365 // "once"
 
@@ -173,6 +176,8 @@ func (db *DB) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	db.patience = migrateTime
+	defer func() { db.patience = txTimeout }()
 	err = db.in(ctx, func(ctx context.Context, tx *txn) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrateLock); err != nil {
 			return err

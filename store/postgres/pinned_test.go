@@ -50,7 +50,7 @@ func buffers(t *testing.T, db *DB, sql string, args ...any) float64 {
 }
 
 func scanned(plan map[string]any) (n float64) {
-	if i := plan["Index Name"]; i == "messages_group" || i == "messages_queue" || plan["Parent Relationship"] != "Outer" && i == "messages_pkey" {
+	if i := plan["Index Name"]; i == "messages_group" || i == "messages_of_queue" || plan["Parent Relationship"] != "Outer" && i == "messages_pkey" {
 		n += plan["Shared Hit Blocks"].(float64) + plan["Shared Read Blocks"].(float64)
 	}
 	below, _ := plan["Plans"].([]any)

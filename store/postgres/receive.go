@@ -130,7 +130,7 @@ func (db *DB) receiveQueue(ctx context.Context, r queue.Receive) (q receiveQueue
 	}
 	switch plain := !q.grouped && !q.wakes; {
 	case plain && id == q.id:
-		db.lows.saw(id, to, took, q.got, r.Max)
+		db.sawPlain(ctx, id, to, took, q.got, r.Max)
 		q.looked, q.empty = true, to == inFull && len(q.got) == 0
 		if to == inFull && db.carried(ctx) == nil && ends(column(q.got, func(m received) queue.Message { return m.Message }), r.Max) {
 			db.hub.nothing(id, seen)
@@ -166,7 +166,7 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 	}
 	bytes := 0
 	for range groupRounds {
-		low, to := db.lows.of(q.id, false)
+		low, to := db.lows.near(q.id)
 		start := time.Now()
 		got, err := db.visitGroups(ctx, q, r, visit{limit: r.Max - len(out), low: low, bytes: bytes, sure: len(out) == 0})
 		if err != nil {
@@ -184,7 +184,7 @@ func (db *DB) receiveGrouped(ctx context.Context, q receiveQueue, r queue.Receiv
 			}
 		}
 		if len(plain) > 0 { // else it may be that the ungrouped had no turn
-			db.lows.saw(q.id, to, time.Since(start), plain, 0)
+			db.sawPlain(ctx, q.id, to, time.Since(start), plain, 0)
 		}
 		if q.fifo { // by another look a lease of this one may have run out, and its group would be here twice
 			break
@@ -272,9 +272,16 @@ func (db *DB) lookPlain(ctx context.Context, q receiveQueue, r queue.Receive, v 
 		if v.bytes > 0 {
 			limit = 0 // by their bytes the look may have ended anywhere
 		}
-		db.lows.saw(q.id, to, time.Since(start), got, limit)
+		db.sawPlain(ctx, q.id, to, time.Since(start), got, limit)
 	}
 	return got, to, err
+}
+
+// sawPlain moves the marks on by a look, unless what it received may yet be undone.
+func (db *DB) sawPlain(ctx context.Context, q int64, to reach, took time.Duration, got []received, limit int) {
+	if db.carried(ctx) == nil {
+		db.lows.saw(q, to, took, got, limit)
+	}
 }
 
 func bodyBytes(m []queue.Message) (n int) {

@@ -67,12 +67,10 @@ func (db *DB) rode(rides []*ride, took time.Duration, wakes map[int64]time.Durat
 		got := column(r.received, func(m received) queue.Message { return m.Message })
 		if len(got) > 0 {
 			db.observe("receive", len(got), time.Now().Add(-took))
-			db.lows.rode(r.queue, r.received, r.receive.Max)
-			if in, ok := wakes[r.queue]; ok && in <= 0 && ends(got, r.receive.Max) {
+			db.lows.rode(r.queue, took, r.received, r.receive.Max)
+			if in, ok := wakes[r.queue]; ok && in <= 0 && r.full && ends(got, r.receive.Max) { // else some of this very publish may be behind the mark
 				delete(wakes, r.queue)
-				if r.full {
-					db.hub.nothing(r.queue, r.seen)
-				}
+				db.hub.nothing(r.queue, r.seen)
 			}
 		}
 		r.got = got

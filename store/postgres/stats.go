@@ -105,7 +105,7 @@ func (o *oldestMarks) of(queue int64) (id int64, full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := o.marks[queue]
-	if m == nil || m.wanted(lowFrom, lowRest) {
+	if m == nil || m.wanted(lowFrom, lowFull) {
 		return 0, true
 	}
 	return m.id, false

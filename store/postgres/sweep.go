@@ -48,10 +48,11 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 	err := db.alone(ctx, func(ctx context.Context) error {
 		return db.conn(ctx).QueryRow(ctx, sweepDueSQL, queue.RedriveMemory.Seconds()).Scan(&wakes, &follows, &publishKeys, &requestKeys, &redrives, &deadSenders, &deletedEndpoints)
 	})
-	if err != nil {
-		return 0, fmt.Errorf("sweep: %w", err)
-	}
 	var errs []error
+	if err != nil { // each asks for itself
+		wakes, follows, publishKeys, requestKeys, redrives, deadSenders, deletedEndpoints = true, true, true, true, true, true, true
+		errs = append(errs, fmt.Errorf("sweep: %w", err))
+	}
 	for _, duty := range []struct {
 		name string
 		due  bool
@@ -264,7 +265,7 @@ type foldMark struct {
 func (m *foldMark) from() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.wanted(lowFrom, dueRest) {
+	if m.wanted(lowFrom, dueFull) {
 		return 0
 	}
 	return max(0, m.through-foldTrail)

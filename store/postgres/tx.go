@@ -109,14 +109,14 @@ func pause(ctx context.Context, try int) error {
 // connection cut off in one is lost.
 func (db *DB) try(ctx, run context.Context, first func(b *pgx.Batch), fn func(ctx context.Context, tx *txn) error) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
-	wait, cancel := context.WithCancelCause(run)
-	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	wait, cancel := context.WithCancel(run)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
 	c, err := db.pool.Acquire(wait)
 	if err != nil {
-		return cmp.Or(context.Cause(ctx), err)
+		return cmp.Or(ctx.Err(), err)
 	}
 	defer c.Release()
 	ctx = run

@@ -48,7 +48,7 @@ func (m *wakeMarks) of(q namedQueue) (from int64, full bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.marks[q]
-	if w == nil || w.wanted(lowFrom, lowRest) {
+	if w == nil || w.wanted(lowFrom, lowFull) {
 		return 0, true
 	}
 	return w.from, false

@@ -54,7 +54,7 @@ var ofCallers = []mutant{
 	},
 	{
 		id: "ride-tells-of-the-rest", holds: "I16", out: "what one who waited had no room for is told of (on SQLite all are told)",
-		edits:  []edit{{file: "store/postgres/ride.go", old: "in <= 0 && ends(got, r.receive.Max)", new: "in <= 0"}},
+		edits:  []edit{{file: "store/postgres/ride.go", old: "in <= 0 && r.full && ends(got, r.receive.Max)", new: "in <= 0"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestHandedOutIsNotLookedFor", "after 2 of at most 2"}},
 	},
 	{
