@@ -287,7 +287,8 @@ func TestEmptyReceivesRest(t *testing.T) {
 		}
 	}
 	publish(t, db, queue.Publish{Queue: "jobs"})
-	db.lows.slow(q.ID, 50*time.Millisecond, dueAt(time.Now().Add(2*time.Second), 0)) // a mark two seconds after it
+	db.lows.slow(q.ID, 50*time.Millisecond, dueAt(time.Now(), 0))
+	db.lows.marks[q.ID].passed(time.Now(), dueAt(time.Now().Add(2*time.Second), 0), 2) // marks two seconds after it
 	for k := range inFull {
 		rested(k, 0)
 	}
@@ -300,6 +301,7 @@ func TestEmptyReceivesRest(t *testing.T) {
 		t.Errorf("received %d of one that a step of %v reaches; looked in full: %v", len(got), dueSteps[2], db.lows.marks[q.ID].looked != looked)
 	}
 	publish(t, db, queue.Publish{Queue: "jobs"})
+	db.lows.marks[q.ID].passed(time.Now(), dueAt(time.Now().Add(2*time.Second), 0), 2)
 	for k := range inFull {
 		rested(k, 0)
 	}
