@@ -156,6 +156,7 @@ var ofMessages = []mutant{
 		edits: []edit{
 			{file: "store/sqlite/sql/publish_key_sweep.sql", old: "WHERE expires_at <= ? ORDER BY", new: "WHERE expires_at > ? - 1000000000000000 ORDER BY"},
 			{file: "store/postgres/sql/sweep_publish_keys.sql", old: "WHERE expires_at <= now() ORDER BY", new: "WHERE expires_at IS NOT NULL ORDER BY"},
+			{file: "store/postgres/sql/sweep_due.sql", old: "FROM publish_keys WHERE expires_at <= now()", new: "FROM publish_keys"},
 		},
 		caught: suite("retention", "what is not due to go stays", "keys: 0, want 1"),
 	},
