@@ -62,6 +62,19 @@ func (l *looks) full(took time.Duration) {
 	l.looked, l.took, l.last = time.Now(), min(took, l.last), took
 }
 
+// marked gives the mark that a key has, and makes it one where looks are slow: else there is none.
+func marked[K comparable, M any](marks *map[K]*M, key K, slow bool) *M {
+	m := (*marks)[key]
+	if m == nil && slow {
+		if *marks == nil || len(*marks) > 10_000 {
+			*marks = map[K]*M{}
+		}
+		m = new(M)
+		(*marks)[key] = m
+	}
+	return m
+}
+
 // leaseMark says from which end on a search for leases that ran out begins: what is before was given back, renewed or acked, and
 // stays in the index as long as what was received. A lease that was committed after its end, by a transaction that took so long, is found by the next full search.
 type leaseMark struct {
@@ -117,16 +130,9 @@ func (t *turnMarks) of(queue int64, again bool) (from time.Time, full bool) {
 func (t *turnMarks) passed(queue int64, full bool, took time.Duration, head time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := t.marks[queue]
+	m := marked(&t.marks, queue, took >= lowFrom)
 	if m == nil {
-		if took < lowFrom {
-			return
-		}
-		if t.marks == nil || len(t.marks) > 10_000 {
-			t.marks = map[int64]*turnMark{}
-		}
-		m = &turnMark{}
-		t.marks[queue] = m
+		return
 	}
 	if full {
 		m.full(took)
@@ -195,16 +201,9 @@ func (l *dueMarks) saw(q int64, to reach, took time.Duration, got []received, li
 	}
 	began := time.Now().Add(-took)
 	took = max(0, took-l.least-time.Duration(len(got))*dueEach)
-	m := l.marks[q]
+	m := marked(&l.marks, q, took >= dueFrom)
 	if m == nil {
-		if took < dueFrom {
-			return
-		}
-		if l.marks == nil || len(l.marks) > 10_000 {
-			l.marks = map[int64]*dueMark{}
-		}
-		m = &dueMark{}
-		l.marks[q] = m
+		return
 	}
 	if to == inFull {
 		m.full(took)

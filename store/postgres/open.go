@@ -55,7 +55,7 @@ type DB struct {
 	ticks    groupTicks
 	wakes    wakeMarks
 	held     chan struct{} // a place for each call that waits for somebody's transaction
-	patience time.Duration // txTimeout, but in tests
+	patience time.Duration // how long a call may take: txTimeout, and longer while the schema is migrated
 
 	publishes *batch.Batcher[queue.Publish, queue.Published]
 	settles   *batch.Batcher[queue.Settle, queue.Settled]

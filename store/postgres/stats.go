@@ -115,16 +115,9 @@ func (o *oldestMarks) of(queue int64) (id int64, full bool) {
 func (o *oldestMarks) saw(queue, id int64, took time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	m := o.marks[queue]
+	m := marked(&o.marks, queue, took >= lowFrom)
 	if m == nil {
-		if took < lowFrom {
-			return
-		}
-		if o.marks == nil || len(o.marks) > 10_000 {
-			o.marks = map[int64]*oldestMark{}
-		}
-		m = &oldestMark{}
-		o.marks[queue] = m
+		return
 	}
 	m.id = id
 	m.full(took)

@@ -58,16 +58,9 @@ func (m *wakeMarks) of(q namedQueue) (from int64, full bool) {
 func (m *wakeMarks) looked(q namedQueue, full bool, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := m.marks[q]
+	w := marked(&m.marks, q, took >= lowFrom)
 	if w == nil {
-		if took < lowFrom {
-			return
-		}
-		if m.marks == nil || len(m.marks) > 10_000 {
-			m.marks = map[namedQueue]*wakeMark{}
-		}
-		w = &wakeMark{}
-		m.marks[q] = w
+		return
 	}
 	if full {
 		w.full(took)

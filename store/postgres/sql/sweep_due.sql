@@ -1,4 +1,5 @@
--- Which duties of a sweep have something to do: $1 how long a redrive is remembered, in seconds. One look in place of one for each, of which nearly all would find nothing.
+-- Which duties of a sweep have something to do: $1 how long a redrive is remembered, in seconds. One look in place of one for each, of which nearly all would find nothing. The conditions are
+-- those of the duties: wakes_queues, follows_lock, sweep_publish_keys, sweep_request_keys, sweep_redrives, sweep_dead_senders, sweep_waiting.
 SELECT EXISTS (SELECT 1 FROM wakes), EXISTS (SELECT 1 FROM follows),
   EXISTS (SELECT 1 FROM publish_keys WHERE expires_at <= now()), EXISTS (SELECT 1 FROM request_keys WHERE expires_at <= now()),
   EXISTS (SELECT 1 FROM redrives WHERE finished_at < now() - $1::float8 * interval '1 s'),
