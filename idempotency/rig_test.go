@@ -53,7 +53,9 @@ func onPostgres[L idempotency.Ledger](open func(ctx context.Context, url string)
 	}
 }
 
-var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) { return pgtest.Start(context.Background(), pgtest.Options{}) })
+var cluster = sync.OnceValues(func() (*pgtest.Cluster, error) {
+	return pgtest.Start(context.Background(), pgtest.Options{Dir: pgtest.Memory()})
+})
 
 // ledgers are those that the middleware is tried on: of Onceward's own stores, and in a database of the caller's.
 var ledgers = map[string]func(t testing.TB) idempotency.Ledger{

@@ -71,7 +71,7 @@ func process(ctx context.Context) (*Cluster, error) {
 	if shared.cluster != nil || shared.err != nil {
 		return shared.cluster, shared.err
 	}
-	c, err := Start(ctx, Options{})
+	c, err := Start(ctx, Options{Dir: Memory()})
 	if err == nil && shared.prepare != nil {
 		err = makeTemplate(ctx, c, shared.prepare)
 		shared.prepared = err == nil

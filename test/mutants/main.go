@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	b := &bench{root: root, dir: dir, store: *store, verbose: *verbose, env: os.Environ()}
 	if *store != onSQLite && os.Getenv("ONCEWARD_TEST_POSTGRES") == "" {
-		c, err := pgtest.Start(ctx, pgtest.Options{}) // one for all: each run of a test binary would make its own
+		c, err := pgtest.Start(ctx, pgtest.Options{Dir: pgtest.Memory()}) // one for all: each run of a test binary would make its own
 		if err != nil {
 			return err
 		}
