@@ -5,18 +5,22 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/onceward/onceward/internal/beat"
 	"github.com/onceward/onceward/internal/jitter"
 )
 
 // duty is something that must be done again and again, by any server, at any time.
 type duty struct {
 	name   string
-	every  time.Duration // between rounds that find nothing more to do
+	beat   *beat.Beat // at which it is done, where a round found nothing more to do
 	do     func(ctx context.Context) (n int, again time.Duration, err error)
 	logger *slog.Logger
 }
 
 const (
+	// A last try must be dead-lettered within a second of its lease's end, a dead sender's delivery be free soon after. More often than that is what a
+	// server at rest costs.
+	pace        = 700 * time.Millisecond
 	sweepLimit  = 500 // items of each kind a transaction: about 10 ms of the writer
 	dutyTime    = 30 * time.Second
 	longestWait = 10 * time.Second // between tries while the store is away
@@ -30,12 +34,10 @@ func (s *Server) duties() []duty {
 		}
 	}
 	return []duty{
-		// A last try must be dead-lettered within a second of its lease's end, a dead sender's delivery be free soon after. More often than that
-		// is what a server at rest costs.
-		{"sweep", 700 * time.Millisecond, count(s.store.Sweep), s.config.Logger},
-		{"reap claims", time.Second, count(s.store.ReapClaims), s.config.Logger},
-		{"forget claims", time.Minute, count(s.store.ForgetClaims), s.config.Logger},
-		{"redrive", time.Second, func(ctx context.Context) (int, time.Duration, error) {
+		{"sweep", s.beat, count(s.store.Sweep), s.config.Logger},
+		{"reap claims", s.beat, count(s.store.ReapClaims), s.config.Logger},
+		{"forget claims", beat.New(time.Minute), count(s.store.ForgetClaims), s.config.Logger},
+		{"redrive", s.beat, func(ctx context.Context) (int, time.Duration, error) {
 			moved, again, err := s.store.StepRedrives(ctx, sweepLimit)
 			if again > 0 { // what its rate allows next
 				return 0, again, err
@@ -45,13 +47,12 @@ func (s *Server) duties() []duty {
 	}
 }
 
-// run does the duty until ctx ends: at once while there is more, then at its pace, each wait between 75 and 125 percent of it
-// so that servers do not fall into step. While the store is away it tries less and less often.
+// run does the duty until ctx ends: at once while there is more, then at the next beat. While the store is away it tries less and less often.
 func (d duty) run(ctx context.Context) error {
-	wait, away := time.Duration(0), time.Duration(0)
+	wait, away, turn := time.Duration(0), time.Duration(0), true
 	for {
 		if wait > 0 {
-			t := time.NewTimer(wait*3/4 + jitter.Below(wait/2))
+			t := time.NewTimer(wait)
 			select {
 			case <-t.C:
 			case <-ctx.Done():
@@ -62,7 +63,8 @@ func (d duty) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		n, again, err := d.once(ctx)
+		n, again, err := d.once(ctx, turn)
+		turn = false
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -70,8 +72,8 @@ func (d duty) run(ctx context.Context) error {
 			if away == 0 {
 				d.logger.WarnContext(ctx, "a duty failed and is tried again", "duty", d.name, "error", err)
 			}
-			away = min(max(2*away, d.every), longestWait)
-			wait = away
+			away = min(max(2*away, pace), longestWait)
+			wait = away*3/4 + jitter.Below(away/2)
 			continue
 		case away > 0:
 			d.logger.InfoContext(ctx, "a duty goes on", "duty", d.name)
@@ -80,16 +82,24 @@ func (d duty) run(ctx context.Context) error {
 		switch {
 		case n > 0:
 			wait = 0
-		case again > 0:
-			wait = min(again, d.every)
+		case again > 0 && again < pace:
+			wait = again
 		default:
-			wait = d.every
+			wait, turn = d.beat.Left(), true
 		}
 	}
 }
 
-func (d duty) once(ctx context.Context) (int, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, dutyTime)
-	defer cancel()
-	return d.do(ctx)
+func (d duty) once(ctx context.Context, turn bool) (n int, again time.Duration, err error) {
+	do := func() {
+		ctx, cancel := context.WithTimeout(ctx, dutyTime)
+		defer cancel()
+		n, again, err = d.do(ctx)
+	}
+	if turn {
+		d.beat.Turn(do)
+	} else {
+		do()
+	}
+	return n, again, err
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/onceward/onceward/internal/beat"
 )
 
 func TestDutyGoesOnAtOnceWhileThereIsMore(t *testing.T) {
@@ -16,7 +18,7 @@ func TestDutyGoesOnAtOnceWhileThereIsMore(t *testing.T) {
 		var at []time.Duration
 		start := time.Now()
 		left := []int{3, 2, 0, 0}
-		d := duty{"test", time.Second, func(context.Context) (int, time.Duration, error) {
+		d := duty{"test", beat.New(time.Second), func(context.Context) (int, time.Duration, error) {
 			at = append(at, time.Since(start))
 			n := left[0]
 			if left = left[1:]; len(left) == 0 {
@@ -42,7 +44,7 @@ func TestDutyBacksOffWhileTheStoreIsAway(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer stop()
 		calls := 0
-		d := duty{"test", time.Second, func(context.Context) (int, time.Duration, error) {
+		d := duty{"test", beat.New(time.Second), func(context.Context) (int, time.Duration, error) {
 			calls++
 			return 0, 0, errors.New("away")
 		}, slog.New(slog.DiscardHandler)}

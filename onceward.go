@@ -14,6 +14,7 @@ import (
 	"github.com/onceward/onceward/access"
 	"github.com/onceward/onceward/account"
 	"github.com/onceward/onceward/api"
+	"github.com/onceward/onceward/internal/beat"
 	"github.com/onceward/onceward/internal/group"
 	"github.com/onceward/onceward/internal/ids"
 	"github.com/onceward/onceward/queue"
@@ -30,6 +31,7 @@ type Server struct {
 	rules    webhook.Rules
 	handler  http.Handler
 	metrics  *metrics
+	beat     *beat.Beat
 	firstKey string
 
 	stopping  chan struct{}
@@ -52,7 +54,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, metrics: newMetrics(), stopping: make(chan struct{})}
+	s := &Server{config: c, metrics: newMetrics(), beat: beat.New(pace), stopping: make(chan struct{})}
 	if s.store, err = openStore(ctx, where, c.Logger, s.metrics.commit); err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func (s *Server) build(ctx context.Context, where storeURL) error {
 	}
 	s.workerEnd = worker.Run
 	pusher, err := webhook.NewPusher(webhook.PusherConfig{
-		Store: s.store, IDs: s.ids, Rules: s.rules, Slack: c.DeliverySlack, Grace: c.Grace, Owner: owner(), Logger: c.Logger, Dial: c.Dial,
+		Store: s.store, IDs: s.ids, Rules: s.rules, Slack: c.DeliverySlack, Grace: c.Grace, Owner: owner(), Rest: s.beat.Left, Logger: c.Logger, Dial: c.Dial,
 	})
 	if err != nil {
 		return err

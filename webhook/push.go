@@ -20,7 +20,7 @@ const PushScope = "push"
 
 const (
 	holdTerm = 10 * time.Second // of a subscription; a dead server's are another's after it
-	holdLook = 700 * time.Millisecond
+	holdRest = 700 * time.Millisecond
 )
 
 // PushStore is what pushing needs of a store.
@@ -41,12 +41,13 @@ type PusherConfig struct {
 	IDs   *ids.Codec
 	Rules Rules
 
-	Slack  time.Duration // a message's lease is its subscription's time-out and this (10 s; at least 1 s)
-	Grace  time.Duration // how long attempts may finish after a stop, and after an unsubscription (20 s)
-	Owner  string        // names this process among the servers; required
-	Logger *slog.Logger  // one wide line per attempt; nil: nothing is logged
-	Guard  Guard         // refuses addresses ([PublicOnly], or none with Rules.AllowPrivate)
-	Dial   Dial          // makes the connections (nil: the net's own); Guard is then not asked
+	Slack  time.Duration        // a message's lease is its subscription's time-out and this (10 s; at least 1 s)
+	Grace  time.Duration        // how long attempts may finish after a stop, and after an unsubscription (20 s)
+	Owner  string               // names this process among the servers; required
+	Rest   func() time.Duration // asked for how long to rest before each look for subscriptions (700 ms)
+	Logger *slog.Logger         // one wide line per attempt; nil: nothing is logged
+	Guard  Guard                // refuses addresses ([PublicOnly], or none with Rules.AllowPrivate)
+	Dial   Dial                 // makes the connections (nil: the net's own); Guard is then not asked
 }
 
 // Pusher sends the messages of queues that have subscriptions. Each subscription has a loop of its own, so that a receiver that hangs costs only
@@ -66,6 +67,9 @@ func NewPusher(c PusherConfig) (*Pusher, error) {
 	}
 	if c.Slack == 0 {
 		c.Slack = 10 * time.Second
+	}
+	if c.Rest == nil {
+		c.Rest = func() time.Duration { return holdRest }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -128,7 +132,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(holdLook):
+		case <-time.After(p.c.Rest()):
 		}
 	}
 	loops.Wait()

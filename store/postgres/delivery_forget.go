@@ -24,7 +24,7 @@ const forgetPage = 2000
 // no index by the end, which every outcome would have to keep: the claims are looked through by id, at leisure.
 func (db *DB) forgetDeliveries(ctx context.Context, limit int) (int, error) {
 	return db.sweepPage(ctx, &db.sweeps.claims, limit,
-		pageSweep{sql: sweepClaimsSQL, size: forgetPage, args: []any{seconds(ledger.Memory)}, do: forget})
+		pageSweep{sql: sweepClaimsSQL, size: forgetPage, args: []any{seconds(ledger.Memory)}, rest: forgetRest, do: forget})
 }
 
 // oldEvent is an event that may be forgotten.
@@ -150,7 +150,7 @@ func (db *DB) forgetEvents(ctx context.Context, _ int) (n int, err error) {
 		return 0, err
 	}
 	if p.last = end; looked < forgetPage {
-		p.end(min(time.Minute, 20*time.Since(p.begun)))
+		p.end(walkRest(forgetRest, time.Since(p.begun)))
 	}
 	return n, nil
 }

@@ -166,11 +166,12 @@ func TestPlansOfADrainedQueue(t *testing.T) {
 	make1(t, db, "jobs")
 	exec(t, db, "UPDATE pg_class SET reltuples = 0, relpages = 100 WHERE relkind IN ('r', 'i') AND relnamespace = current_schema()::regnamespace")
 	meant := map[string]string{
-		"queue_delete":       "once for a queue",
-		"sweep_dead_senders": "messages_lapsed has none but those of dead senders",
-		"sweep_endpoints":    "once a minute, if endpoints were deleted",
-		"sweep_due":          "the oldest of all callers' messages, and messages_lapsed",
-		"wakes_queues":       "it asks for the oldest of all",
+		"queue_delete":                       "once for a queue",
+		"sweep_dead_senders messages_lapsed": "it has none but those of dead senders",
+		"sweep_endpoints":                    "once a minute, if endpoints were deleted",
+		"sweep_due wakes_message":            "the oldest of all callers' messages",
+		"sweep_due messages_lapsed":          "it has none but those of dead senders",
+		"wakes_queues":                       "it asks for the oldest of all",
 	}
 	sent := map[string]string{"receive_plain, known": receiveKnownSQL, "publish, priced": publishPaidSQL, "publish, plain": publishPlainSQL, "send_deliver, taken": sendDeliverTakenSQL}
 	files, err := statements.ReadDir("sql")
@@ -181,7 +182,7 @@ func TestPlansOfADrainedQueue(t *testing.T) {
 		name := strings.TrimSuffix(f.Name(), ".sql")
 		sent[name] = stmt(name)
 	}
-	scan := regexp.MustCompile(`(Seq|Index|Index Only) Scan (?:Backward )?(?:using \S+ )?on (groups|messages|bodies|wakes|count_deltas|usage_deltas)\b`)
+	scan := regexp.MustCompile(`(Seq|Index|Index Only) Scan (?:Backward )?(?:using (\S+) )?on (groups|messages|bodies|wakes|count_deltas|usage_deltas)\b`)
 	comment, param := regexp.MustCompile(`--.*`), regexp.MustCompile(`\$\d+`)
 	looked := 0
 	for name, sql := range sent {
@@ -208,12 +209,12 @@ func TestPlansOfADrainedQueue(t *testing.T) {
 			lines := collect[string](t, conn, "EXPLAIN EXECUTE x"+args)
 			for i, l := range lines {
 				m := scan.FindStringSubmatch(l)
-				if m == nil || meant[name] != "" {
+				if m == nil || meant[name] != "" || meant[name+" "+m[2]] != "" {
 					continue
 				}
 				looked++
 				if m[1] == "Seq" || i+1 == len(lines) || !strings.Contains(lines[i+1], "Index Cond") {
-					t.Errorf("%s is read from end to end:\n%s", m[2], strings.Join(lines, "\n"))
+					t.Errorf("%s is read from end to end:\n%s", m[3], strings.Join(lines, "\n"))
 				}
 			}
 		})

@@ -41,3 +41,43 @@ func TestFoldsBeginAtAMark(t *testing.T) {
 		t.Errorf("%d messages are counted, want 1", s)
 	}
 }
+
+// Deltas that are seen are added up each second; where none are, the fold rests.
+func TestFoldsRest(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	make1(t, db, "jobs")
+	swept := func(ago time.Duration) (folded bool) {
+		t.Helper()
+		was := time.Now().Add(-ago)
+		db.sweeps.folded = was
+		if _, err := db.Sweep(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		return db.sweeps.folded != was
+	}
+	swept(time.Hour)
+	publish(t, db, queue.Publish{Queue: "jobs"})
+	for _, c := range []struct {
+		what string
+		ago  time.Duration
+		want bool
+		left int
+	}{
+		{"a message was published, and the last fold was just now", foldEvery / 2, false, 1},
+		{"it was a second ago", foldEvery, true, 0},
+		{"nothing happened since", foldRest / 2, false, 0},
+		{"for long", foldRest, true, 0},
+	} {
+		if folded := swept(c.ago); folded != c.want {
+			t.Errorf("%s: folded %v, want %v", c.what, folded, c.want)
+		}
+		if left := count(t, db, "SELECT count(DISTINCT queue) FROM count_deltas"); left != c.left {
+			t.Errorf("%s: deltas of %d queues are left, want %d", c.what, left, c.left)
+		}
+	}
+	db.sweeps.counts.looks = looks{took: lowFrom, looked: time.Now().Add(-time.Hour)}
+	if !swept(foldEvery) {
+		t.Error("looks are slow, a full one is due, and no fold makes it: each count will")
+	}
+}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,6 +174,50 @@ func TestFreedWhileNobodyWaits(t *testing.T) {
 		defer stop()
 		if h.wait(rests, 1, &waiter{take: aTake}); rests.Err() == nil {
 			t.Error("sent to look again, and nothing has happened since")
+		}
+	})
+}
+
+// A sweep polls the deliveries in passing: who waits looks then, and not again soon after. Without sweeps the hub's own poll comes.
+func TestPolledBySweeps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(nil)
+		defer h.close()
+		h.polled(deliveriesQueue) // nobody waits: nothing is missed by it
+		ctx, stop := context.WithCancel(t.Context())
+		var looks []time.Duration
+		start := time.Now()
+		var ended sync.WaitGroup
+		defer ended.Wait()
+		defer stop()
+		ended.Go(func() {
+			for {
+				h.waitFor(ctx, deliveriesQueue, queue.Receive{})
+				if ctx.Err() != nil {
+					return
+				}
+				looks = append(looks, time.Since(start))
+			}
+		})
+		synctest.Wait()
+		if len(looks) != 0 {
+			t.Fatalf("looked at %v for a poll that nobody waited for", looks)
+		}
+		for range 10 {
+			h.polled(deliveriesQueue)
+			synctest.Wait()
+			h.polled(deliveriesQueue) // a sweep that goes on at once
+			time.Sleep(pollEvery)
+			synctest.Wait()
+		}
+		if len(looks) != 10 {
+			t.Errorf("ten sweeps, looks at %v", looks)
+		}
+		time.Sleep(polledFor + 3*pollEvery)
+		synctest.Wait()
+		if n := len(looks); n < 13 || n > 18 {
+			t.Errorf("%d looks within three polls without a sweep: %v", n-10, looks[10:])
 		}
 	})
 }

@@ -21,7 +21,7 @@ var (
 	letGoSubscriptionsSQL = stmt("subscription_let_go")
 )
 
-// holdMore is how many subscriptions that nobody holds a server takes at a time: others look every second too.
+// holdMore is how many subscriptions that nobody holds a server takes at a time: others look every 0.7 s too.
 const holdMore = 8
 
 // Subscribe stores a subscription, or changes the one that its queue has with this URL.

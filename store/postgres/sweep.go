@@ -42,15 +42,17 @@ type sweepState struct {
 
 // Sweep does at most limit items of each duty, each in transactions of its own: one that fails leaves the others to be done.
 func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
+	db.hub.polled(deliveriesQueue)
 	start, total := time.Now(), 0
 	defer func() { db.observe("sweep", total, start) }()
-	var wakes, follows, publishKeys, requestKeys, redrives, deadSenders, deletedEndpoints bool
+	var wakes, follows, lastTries, publishKeys, requestKeys, redrives, deadSenders, deletedEndpoints, deltas bool
 	err := db.alone(ctx, func(ctx context.Context) error {
-		return db.conn(ctx).QueryRow(ctx, sweepDueSQL, queue.RedriveMemory.Seconds()).Scan(&wakes, &follows, &publishKeys, &requestKeys, &redrives, &deadSenders, &deletedEndpoints)
+		return db.conn(ctx).QueryRow(ctx, sweepDueSQL, queue.RedriveMemory.Seconds(), db.sweeps.counts.mark(), db.sweeps.usage.mark()).
+			Scan(&wakes, &follows, &lastTries, &publishKeys, &requestKeys, &redrives, &deadSenders, &deletedEndpoints, &deltas)
 	})
 	var errs []error
 	if err != nil { // each asks for itself
-		wakes, follows, publishKeys, requestKeys, redrives, deadSenders, deletedEndpoints = true, true, true, true, true, true, true
+		wakes, follows, lastTries, publishKeys, requestKeys, redrives, deadSenders, deletedEndpoints, deltas = true, true, true, true, true, true, true, true, true
 		errs = append(errs, fmt.Errorf("sweep: %w", err))
 	}
 	for _, duty := range []struct {
@@ -58,10 +60,10 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 		due  bool
 		do   func(context.Context, int) (int, error)
 	}{
+		{"last tries", lastTries, db.sweepLastTries},
 		{"leases", true, db.sweepLeases},
 		{"wakes", wakes, db.foldAll},
 		{"messages of keys", follows, db.followAll},
-		{"last tries", true, db.sweepLastTries},
 		{"retention", true, db.sweepExpired},
 		{"publish keys", publishKeys, db.deleting(sweepPublishKeysSQL)},
 		{"request keys", requestKeys, db.deleting(sweepRequestKeysSQL)},
@@ -72,7 +74,7 @@ func (db *DB) Sweep(ctx context.Context, limit int) (int, error) {
 		{"events", true, db.forgetEvents},
 		{"endpoints", true, db.forgetEndpoints},
 		{"redrives", redrives, db.sweepRedrives},
-		{"counts", true, db.foldCounts},
+		{"counts", true, func(ctx context.Context, _ int) (int, error) { return 0, db.foldCounts(ctx, deltas) }},
 	} {
 		if err := context.Cause(ctx); err != nil {
 			return total, err
@@ -249,6 +251,7 @@ func (db *DB) ids(ctx context.Context, sql string, args ...any) (out []int64, er
 const (
 	countsLock = 0x666f6c64 // "fold": the advisory lock of whoever folds
 	foldEvery  = time.Second
+	foldRest   = 10 * time.Second // where no deltas are seen: one may have been committed behind the mark
 	foldMax    = 50_000
 	foldTrail  = 20_000 // deltas: so many are looked at again, since they may have been committed late
 )
@@ -268,8 +271,24 @@ func (m *foldMark) from() int64 {
 	if m.wanted(lowFrom, dueFull) {
 		return 0
 	}
-	return max(0, m.through-foldTrail)
+	return m.trailing()
 }
+
+// mark is the delta after which a look begins that is not full.
+func (m *foldMark) mark() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.trailing()
+}
+
+// fullDue reports whether looks are slow, and a full one is due: until a fold has made it, whoever counts makes it himself.
+func (m *foldMark) fullDue() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.took >= lowFrom && m.wanted(lowFrom, dueFull)
+}
+
+func (m *foldMark) trailing() int64 { return max(0, m.through-foldTrail) }
 
 func (m *foldMark) fold(ctx context.Context, db *DB, statement string) error {
 	from, start := m.from(), time.Now()
@@ -289,18 +308,24 @@ func (m *foldMark) fold(ctx context.Context, db *DB, statement string) error {
 	return nil
 }
 
-// foldCounts adds up the deltas of the kept counts. It is never a reason to sweep again: while messages move there are always some.
-func (db *DB) foldCounts(ctx context.Context, _ int) (int, error) {
-	db.sweeps.mu.Lock()
-	due := time.Since(db.sweeps.folded) >= foldEvery
+// foldCounts adds up the deltas of the kept counts: each second where some were seen, or where a slow look for late ones is due. It is never a reason to sweep again:
+// while messages move there are always some.
+func (db *DB) foldCounts(ctx context.Context, seen bool) error {
+	s := &db.sweeps
+	rest := foldRest
+	if seen || s.counts.fullDue() || s.usage.fullDue() {
+		rest = foldEvery
+	}
+	s.mu.Lock()
+	due := time.Since(s.folded) >= rest
 	if due {
-		db.sweeps.folded = time.Now()
+		s.folded = time.Now()
 	}
-	db.sweeps.mu.Unlock()
+	s.mu.Unlock()
 	if !due {
-		return 0, nil
+		return nil
 	}
-	return 0, db.in(ctx, func(ctx context.Context, tx *txn) error {
+	return db.in(ctx, func(ctx context.Context, tx *txn) error {
 		var mine bool
 		if err := tx.QueryRow(ctx, countsLockSQL, countsLock).Scan(&mine); err != nil || !mine {
 			return err

@@ -18,6 +18,7 @@ const (
 	messagePage = 5000
 	groupPage   = 500
 	groupRest   = 10 * time.Second // between looks through all groups: one that is made again and again costs more than its row
+	forgetRest  = 10 * time.Second // the same, of events and their claims: they are kept for 90 days
 	expiredID   = "older than its queue's retention"
 )
 
@@ -40,6 +41,11 @@ func (p *pages) next() (int64, bool) {
 	return p.last, true
 }
 
+// walkRest is how long a look through a table rests after one that took so long: so that it is a twentieth of the time at most, up to a minute.
+func walkRest(least, took time.Duration) time.Duration {
+	return min(time.Minute, max(least, 20*took))
+}
+
 // end says that the table's end was reached.
 func (p *pages) end(rest time.Duration) {
 	p.last, p.rest = 0, time.Now().Add(rest)
@@ -58,6 +64,7 @@ type pageSweep struct {
 	sql  string
 	size int64
 	args []any
+	rest time.Duration // at least, after the table's end
 	do   func(context.Context, *txn, []int64) (int, error)
 }
 
@@ -83,7 +90,7 @@ func (db *DB) sweepPage(ctx context.Context, p *pages, limit int, s pageSweep) (
 	}
 	n, err = db.eachApart(ctx, ids, s.do)
 	if p.last = end; looked < s.size {
-		p.end(min(time.Minute, 20*time.Since(p.begun)))
+		p.end(walkRest(s.rest, time.Since(p.begun)))
 	}
 	return n, err
 }

@@ -204,8 +204,18 @@ var ofMessages = []mutant{
 	},
 	{
 		id: "fold-in-full", holds: "I16", out: "deltas of counts are added up from the first every few seconds, whatever the mark says (on SQLite there are no marks)",
-		edits:  []edit{{file: "store/postgres/sweep.go", old: "	if m.wanted(lowFrom, dueFull) {\n\t\treturn 0\n\t}\n\treturn max(0, m.through-foldTrail)", new: "	return max(0, m.through-foldTrail)"}},
+		edits:  []edit{{file: "store/postgres/sweep.go", old: "		return 0\n\t}\n\treturn m.trailing()", new: "		return m.trailing()\n\t}\n\treturn m.trailing()"}},
 		caught: []catch{{onPostgres, "store/postgres", "TestFoldsBeginAtAMark", "behind the mark are left"}},
+	},
+	{
+		id: "fold-seen", holds: "I16", out: "deltas that a sweep sees are added up within seconds (on SQLite there are none)",
+		edits:  []edit{{file: "store/postgres/sweep.go", old: "if seen || s.counts", new: "if s.counts"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestFoldsRest", "it was a second ago: folded false"}},
+	},
+	{
+		id: "last-tries-due", holds: "I16", out: "a sweep's look tells of last tries whose leases ran out (on SQLite the sweep looks for them alone)",
+		edits:  []edit{{file: "store/postgres/sql/sweep_due.sql", old: "vis <= now() AND receives >= max_receives),", new: "vis <= now() AND false),"}},
+		caught: []catch{{onPostgres, "store/postgres", "TestSweepGoesOnAfterHeldOnes", "are dead-lettered, want the one that nobody holds"}},
 	},
 	{
 		id: "low-back", holds: "I16", out: "the mark of due messages comes back to what a filled look found behind it (on SQLite there are no marks)",
