@@ -19,6 +19,9 @@ func holding(t *testing.T, db *DB, sql string, args ...any) (commit func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := tx.Exec(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil { // whatever the test does meanwhile may take long
+		t.Fatal(err)
+	}
 	if _, err := tx.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatal(err)
 	}
