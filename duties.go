@@ -91,15 +91,11 @@ func (d duty) run(ctx context.Context) error {
 }
 
 func (d duty) once(ctx context.Context, turn bool) (n int, again time.Duration, err error) {
-	do := func() {
-		ctx, cancel := context.WithTimeout(ctx, dutyTime)
-		defer cancel()
-		n, again, err = d.do(ctx)
-	}
 	if turn {
-		d.beat.Turn(do)
-	} else {
-		do()
+		d.beat.Turn(func() { n, again, err = d.once(ctx, false) })
+		return n, again, err
 	}
-	return n, again, err
+	ctx, cancel := context.WithTimeout(ctx, dutyTime)
+	defer cancel()
+	return d.do(ctx)
 }

@@ -56,7 +56,11 @@ func execOn(ctx context.Context, server, sql string) (err error) {
 		conn, idle.of[server] = at[len(at)-1], at[:len(at)-1]
 	}
 	idle.Unlock()
-	if conn == nil || conn.Ping(ctx) != nil {
+	if conn != nil && conn.Ping(ctx) != nil { // its server was down meanwhile
+		conn.Close(ctx)
+		conn = nil
+	}
+	if conn == nil {
 		if conn, err = pgx.Connect(ctx, server); err != nil {
 			return err
 		}
